@@ -1,0 +1,1 @@
+//! The segmented, checksummed, group-committing log.

@@ -1,0 +1,1 @@
+//! Configuration layers, telemetry, shutdown, supervised tasks and the clock seam.

@@ -1,0 +1,1 @@
+//! Seeded faults for disk, network and clock; development only.

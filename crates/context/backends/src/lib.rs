@@ -1,0 +1,1 @@
+//! Drivers behind the ports of the context engine.

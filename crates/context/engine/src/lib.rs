@@ -1,0 +1,1 @@
+//! The NGSI-LD broker: operations of clause 5 over an entity store port.

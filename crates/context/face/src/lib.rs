@@ -1,0 +1,1 @@
+//! The HTTP binding of NGSI-LD (clause 6).

@@ -1,0 +1,1 @@
+//! The rig: load, sampling, floors, verdicts and reports, from outside the doors only.

@@ -1,0 +1,2 @@
+//! The binary `trifid`.
+fn main() {}
