@@ -1,1 +1,15 @@
-//! The NGSI-LD data model: JSON-LD contexts, entity records, renderers, query languages. Pure.
+//! The NGSI-LD data model (ETSI GS CIM 009 v1.9.1, clause 4): JSON-LD contexts, entity records and their
+//! renderers, and the query languages.
+//!
+//! Pure: no I/O, no async, no clock, no global state. Time arrives as an argument ([`time::Instant`]),
+//! remote contexts arrive as documents that somebody else fetched.
+//!
+//! The way of a write: bytes -> [`json::Doc`] -> names expanded by a context and interned as
+//! [`symbol::Symbol`]s -> an immutable record of pre-rendered fragments. The way of a read: record plus a
+//! context's term table -> bytes, without a tree of JSON values in between.
+
+mod chunked;
+pub mod json;
+pub mod record;
+pub mod symbol;
+pub mod time;
