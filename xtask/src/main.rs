@@ -4,6 +4,7 @@
 //! its own. The library of checks is pure (text and graphs in, findings out), so that every rule is tested
 //! with an example that breaks it.
 
+mod conformance;
 mod layering;
 mod steps;
 mod tidy;
@@ -29,6 +30,8 @@ enum Chore {
     Tidy,
     /// The rules of the house over the graph of packages
     Layering,
+    /// The clauses of the standards, and where the code cites them
+    Conformance,
 }
 
 fn main() -> ExitCode {
@@ -47,6 +50,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Test => steps::run(&root),
         Chore::Tidy => tidy::run(&root),
         Chore::Layering => layering::run(&root),
+        Chore::Conformance => conformance::run(&root, true),
     }
 }
 

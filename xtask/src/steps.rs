@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use crate::{layering, report, tidy};
+use crate::{conformance, layering, report, tidy};
 
 /// The whole workspace with every feature, and the lock file as it was committed.
 const ALL: &[&str] = &["--workspace", "--all-features", "--locked"];
@@ -25,6 +25,7 @@ const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "tidy", run: tidy::run },
     Step { name: "layering", run: layering::run },
+    Step { name: "conformance", run: |root| conformance::run(root, false) },
     Step { name: "clippy", run: clippy },
     Step { name: "features", run: features },
     Step { name: "documentation", run: documentation },

@@ -39,13 +39,13 @@ const OUTPUT: &[&str] = &[concat!("print", "ln!("), concat!("print", "!(")];
 const HOMES: &[&str] = &[concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
 /// One text file, by its path below the workspace.
-struct File<'a> {
-    path: &'a str,
-    text: &'a str,
+pub(crate) struct File<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl File<'_> {
-    fn is_rust(&self) -> bool {
+    pub(crate) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
 
@@ -58,7 +58,7 @@ impl File<'_> {
     }
 
     /// The numbered lines outside test modules.
-    fn program_lines(&self) -> Vec<(usize, &str)> {
+    pub(crate) fn program_lines(&self) -> Vec<(usize, &str)> {
         if self.is_test() { Vec::new() } else { outside_tests(self.text) }
     }
 
@@ -181,16 +181,21 @@ fn holds_word(line: &str, word: &str) -> bool {
 
 /// Checks the files below `root`.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
-    let mut paths = Vec::new();
-    walk(root, &mut paths)?;
-    paths.sort();
     let mut found = Vec::new();
+    each_file(root, root, |file| found.extend(findings(file)))?;
+    crate::outcome(&found, RULES)
+}
+
+/// Calls `look` with every text file below `folder`, in the order of their paths.
+pub(crate) fn each_file(root: &Path, folder: &Path, mut look: impl FnMut(&File<'_>)) -> anyhow::Result<()> {
+    let mut paths = Vec::new();
+    walk(folder, &mut paths)?;
+    paths.sort();
     for path in &paths {
         let text = fs::read_to_string(path).with_context(|| format!("{} is not text", path.display()))?;
-        let below = path.strip_prefix(root)?.to_string_lossy();
-        found.extend(findings(&File { path: &below, text: &text }));
+        look(&File { path: &path.strip_prefix(root)?.to_string_lossy(), text: &text });
     }
-    crate::outcome(&found, RULES)
+    Ok(())
 }
 
 fn walk(folder: &Path, paths: &mut Vec<PathBuf>) -> anyhow::Result<()> {
