@@ -10,6 +10,7 @@
 
 mod chunked;
 pub mod json;
+pub mod ld;
 pub mod record;
 pub mod symbol;
 pub mod time;
