@@ -8,3 +8,5 @@ mod params;
 mod percent;
 mod prefer;
 mod problem;
+mod reply;
+mod route;
