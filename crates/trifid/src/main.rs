@@ -1,2 +1,37 @@
-//! The binary `trifid`.
-fn main() {}
+//! The binary `trifid`: command line, configuration, wiring. No logic of its own.
+//!
+//! ```text
+//! main      the table of contents you are reading
+//! cli       the command line, and from it the layers of the configuration
+//! settings  every section that this binary was built with, as one schema
+//! <command> one module a command
+//! ```
+
+mod cli;
+mod config_show;
+#[cfg(test)] // wired when `serve` is
+mod demo;
+mod settings;
+mod token;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::{Cli, Command, ConfigCommand, TokenCommand};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    // One crypto provider, named before anything can ask for one: with a choice, rustls panics at first use.
+    let installed = rustls::crypto::ring::default_provider().install_default();
+    debug_assert!(installed.is_ok(), "nothing ran before main");
+
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Config(ConfigCommand::Show(arguments)) => config_show::run(&cli.common, &arguments),
+        Command::Token(TokenCommand::Hash(arguments)) => token::hash(&arguments),
+    };
+    cli::exit_code(outcome)
+}

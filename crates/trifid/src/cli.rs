@@ -1,0 +1,97 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use trifid_base_runtime::config::{Config, Flag, Layers};
+
+use crate::{config_show, settings, token};
+
+/// The file that is read where `--config` names none.
+const FILE: &str = "trifid.toml";
+
+const EXAMPLES: &str = "\
+Examples:
+  trifid config show --explain > trifid.toml   every key with its meaning, as a file to begin with
+  trifid --set http.listen=127.0.0.1:8080 config show";
+
+/// One data backbone with three standard doors
+#[derive(Parser)]
+#[command(name = "trifid", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Args)]
+pub(crate) struct Common {
+    /// The configuration file [default: trifid.toml, if it is there]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Sets one key; wins over file and environment, and may be given again
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// The configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Bearer tokens
+    #[command(subcommand)]
+    Token(TokenCommand),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the resolved configuration, each value with its origin
+    Show(config_show::Arguments),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Print the line of the token file for a token read from standard input
+    Hash(token::Arguments),
+}
+
+impl Common {
+    /// Resolves the configuration; `named` are the flags of the command itself, which win.
+    pub(crate) fn resolve(&self, named: Vec<Flag>) -> anyhow::Result<Config> {
+        let mut flags = self.set.iter().map(|set| Flag::set(set)).collect::<Result<Vec<_>, _>>()?;
+        flags.extend(named);
+        let layers = Layers { file: self.file(), environment: environment(std::env::vars_os()), flags };
+        Ok(settings::schema().resolve(&layers)?)
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        let here = || Path::new(FILE).is_file().then(|| PathBuf::from(FILE));
+        self.config.clone().or_else(here)
+    }
+}
+
+/// The environment as text. What is not text is damaged past use but still seen: a variable of ours is then
+/// refused by its kind instead of being passed over.
+fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
+    let text = |part: OsString| part.to_string_lossy().into_owned();
+    variables.map(|(name, value)| (text(name), text(value))).collect()
+}
+
+/// Says what went wrong, with its causes, and decides the exit status. Clap ends with 2 by itself.
+pub(crate) fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
+    let Err(error) = outcome else { return ExitCode::SUCCESS };
+    // A reader that has seen enough (`| head`) is no failure.
+    let broken = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::BrokenPipe;
+    if error.chain().filter_map(|cause| cause.downcast_ref()).any(broken) {
+        return ExitCode::SUCCESS;
+    }
+    // Standard error may be closed, and then nobody is there to be told.
+    let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,4 @@
+//! `trifid demo`.
+
+mod life;
+mod world;

@@ -1,0 +1,7 @@
+//! The real binary, in a folder of its own.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on fails here
+
+mod config;
+mod harness;
+mod token;
