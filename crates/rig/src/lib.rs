@@ -1,1 +1,96 @@
 //! The rig: load, sampling, floors, verdicts and reports, from outside the doors only.
+//!
+//! A benchmark that links the server it measures is measuring itself. So the rig knows no door: it starts the program it is given, finds its address, speaks to it over
+//! sockets and reads its CPU and memory from `/proc`. Beside each broker it starts a **floor**, the least server that could have answered the same bytes, and judges
+//! the broker in multiples of it: absolute figures mean nothing on another machine.
+//!
+//! ```text
+//!  args -> suite (shapes, memory) -> report -> text, JSON, exit code
+//!             |
+//!             +-- server      processes: the broker, the floor; each on its core
+//!             +-- generator   pre-encoded requests, one epoll, a response scanner, histograms
+//!             +-- procfs      CPU in nanoseconds, resident bytes
+//!             +-- verdict     targets held or missed
+//! ```
+//!
+//! What keeps a figure honest: floor and broker take turns within one run; each figure is the median of rounds, with their range; CPU is compared at the same offered rate;
+//! a round whose generator was over 90 % busy is void; every answer is checked, and the first wrong one ends the run.
+//!
+//! Linux only: `/proc`, epoll and timerfd.
+
+mod affinity;
+mod args;
+mod broker;
+mod client;
+mod environment;
+mod error;
+mod figures;
+mod floor;
+mod generator;
+pub mod limits;
+mod memory;
+mod procfs;
+mod report;
+mod request;
+mod scanner;
+mod seed;
+mod server;
+mod shapes;
+mod verdict;
+
+pub use affinity::Cores;
+pub use args::{Args, FloorArgs, Mode, Run, Suite};
+pub use environment::Environment;
+pub use error::Error;
+pub use figures::Spread;
+pub use floor::Fixed;
+pub use report::{Cell, Ratio, Report, SCHEMA};
+pub use scanner::Fault;
+pub use verdict::{Bound, Target, Verdict};
+
+use args::Options;
+use report::Findings;
+use shapes::Bench;
+use std::path::Path;
+
+/// Runs a suite against `program`, the binary that understands `serve` and `bench floor`. `progress` is told what is going on.
+///
+/// A suite gives a report; [`Report::held`] decides the exit code. The floor serves until its process ends and gives none.
+pub fn run(args: &Args, program: &Path, progress: &mut dyn FnMut(&str)) -> Result<Option<Report>, Error> {
+    match &args.suite {
+        Suite::Shapes(run) => {
+            measure(run, "shapes", &shapes::CELLS, program, progress, shapes::run).map(Some)
+        }
+        Suite::Memory(run) => {
+            measure(run, "memory", &memory::CELLS, program, progress, memory::run).map(Some)
+        }
+        Suite::Floor(floor) => floor::run(floor).map(|()| None),
+    }
+}
+
+fn measure(
+    run: &Run,
+    name: &'static str,
+    cells: &[&str],
+    program: &Path,
+    progress: &mut dyn FnMut(&str),
+    suite: impl FnOnce(&mut Bench<'_>) -> Result<Findings, Error>,
+) -> Result<Report, Error> {
+    let options = run.resolve(cells)?;
+    let directory = tempfile::Builder::new().prefix("trifid-bench-").tempdir_in(&options.directory);
+    let directory = directory.map_err(Error::file(&options.directory))?;
+    let environment = Environment::observe(options.core_count, options.pinned, directory.path());
+    let mut bench = Bench { options: &options, program, directory: directory.path(), progress };
+    let findings = on_its_core(&options, || suite(&mut bench))?;
+    let report = Report::new(name, options.mode, environment, findings);
+    if let Some(path) = &run.json {
+        report.write_json(path)?;
+    }
+    Ok(report)
+}
+
+/// The generator is the thread that runs the suite.
+fn on_its_core<T>(options: &Options, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let core = options.pinned.map(|cores| cores.generator);
+    affinity::on(core, work).map_err(Error::system("moving to a core"))?
+}

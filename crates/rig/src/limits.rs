@@ -1,0 +1,63 @@
+//! Every bound and every target of the rig, in one place, with units.
+
+use std::time::Duration;
+
+/// The longest response head that the scanner accepts, in bytes.
+pub const HEAD_BYTES: usize = 16 * 1024;
+/// The longest response body that the scanner accepts, in bytes.
+pub const BODY_BYTES: u64 = 64 * 1024 * 1024;
+/// The most connections that one generator opens.
+pub const CLIENTS: usize = 4096;
+/// How many characters of a server's last words are kept for an error message.
+pub const LAST_WORDS_LINES: usize = 20;
+
+/// How long a server may take until it names its address.
+pub const START_WAIT: Duration = Duration::from_secs(10);
+/// How long a server may take to stop after SIGTERM before it is killed.
+pub const STOP_WAIT: Duration = Duration::from_secs(10);
+/// How long one answer may take before the measurement is given up.
+pub const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+/// The step of the clock that paces an open load. Requests due within one step leave together.
+pub const PACE_TICK: Duration = Duration::from_micros(100);
+/// The share of the broker's closed-loop rate at which both sides are paced.
+pub const PACED_SHARE: f64 = 0.6;
+/// A round whose generator was busier than this measured the generator: it is void.
+pub const GENERATOR_BUSY_MAX: f64 = 0.90;
+/// A paced round that achieved less than this share of the offered rate did not keep pace: it is void.
+pub const PACE_KEPT_MIN: f64 = 0.98;
+
+/// The longest latency that a histogram distinguishes, in nanoseconds.
+pub const LATENCY_NS_MAX: u64 = 60_000_000_000;
+
+/// Entities seeded for `shapes`.
+pub const SEEDED_ENTITIES: usize = 100;
+/// Entities asked for by the list.
+pub const LIST_ENTITIES: usize = 20;
+/// Clients of each shape.
+pub const SHAPE_CLIENTS: usize = 50;
+/// Clients of the updates that compare the stores.
+pub const UPDATE_CLIENTS: usize = 256;
+/// Entities of one batch of `memory`.
+pub const BATCH_ENTITIES: usize = 1000;
+
+/// Server CPU of a list of 20, in multiples of the floor: bound and goal.
+pub const LIST_CPU: (f64, f64) = (4.0, 2.5);
+/// Server CPU of a retrieve, in multiples of the floor: bound and goal.
+pub const RETRIEVE_CPU: (f64, f64) = (2.5, 1.6);
+/// Server CPU of a one-attribute PATCH, in multiples of the floor: bound and goal.
+pub const PATCH_CPU: (f64, f64) = (5.0, 3.0);
+/// Server CPU of a create, in multiples of the floor: bound and goal.
+pub const CREATE_CPU: (f64, f64) = (8.0, 4.0);
+/// Updates of the file store, as a share of the memory store's rate.
+pub const FILE_RATE_MIN: f64 = 0.5;
+/// Resident bytes of one five-attribute entity (1.5 KB).
+pub const ENTITY_BYTES_MAX: f64 = 1500.0;
+/// From the start of the process to the first 200, in milliseconds.
+pub const FIRST_ANSWER_MS_MAX: f64 = 50.0;
+/// Resident when idle, in MiB.
+pub const IDLE_MIB_MAX: f64 = 15.0;
+
+const _: () = assert!(LIST_ENTITIES <= SEEDED_ENTITIES);
+const _: () = assert!(SHAPE_CLIENTS <= CLIENTS && UPDATE_CLIENTS <= CLIENTS);
+const _: () = assert!(PACED_SHARE < GENERATOR_BUSY_MAX);

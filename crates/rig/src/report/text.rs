@@ -1,0 +1,143 @@
+//! The report for people: a block for each name and load with a line for each side, the ratios beneath, the targets at the end.
+
+use super::{Cell, Ratio, Report};
+use crate::figures::Spread;
+use crate::verdict::{Bound, Target, Verdict};
+use std::fmt::{self, Display, Formatter};
+
+const SIDE_WIDTH: usize = 14;
+const FIGURE_WIDTH: usize = 26;
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        heading(self, f)?;
+        let mut blocks: Vec<(&str, &str)> = Vec::new();
+        for cell in &self.cells {
+            if blocks.last() != Some(&(cell.name.as_str(), cell.load)) {
+                blocks.push((&cell.name, cell.load));
+            }
+        }
+        for (name, load) in blocks {
+            let cells = self.cells.iter().filter(|cell| cell.name == name && cell.load == load);
+            let ratios = self.ratios.iter().filter(|ratio| ratio.name == name && ratio.load == load);
+            block(f, &cells.collect::<Vec<_>>(), &ratios.collect::<Vec<_>>())?;
+        }
+        writeln!(f, "\ntargets")?;
+        self.targets.iter().try_for_each(|target| writeln!(f, "  {}", line_of(target)))
+    }
+}
+
+fn heading(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let environment = &report.environment;
+    writeln!(f, "trifid bench {} ({:?})", report.suite, report.mode)?;
+    let (cpu, cores, kernel) = (&environment.cpu, environment.cores, &environment.kernel);
+    writeln!(f, "  {cpu}, {cores} cores, Linux {kernel}, {} under durable stores", environment.file_system)?;
+    let pinned = match environment.pinned {
+        Some(pinned) => format!("server on core {}, generator on core {}", pinned.server, pinned.generator),
+        None => "not pinned".to_owned(),
+    };
+    writeln!(
+        f,
+        "  trifid {} at {}, {} build, {pinned}",
+        environment.version, environment.commit, environment.profile
+    )
+}
+
+fn block(f: &mut Formatter<'_>, cells: &[&Cell], ratios: &[&Ratio]) -> fmt::Result {
+    let Some(first) = cells.first() else { return Ok(()) };
+    let offered = first.offered_per_s.map(|rate| format!(", {} offered a second", number(rate)));
+    let clients = if first.clients == 0 { String::new() } else { format!(", {} clients", first.clients) };
+    writeln!(f, "\n{}: {}{clients}{}", first.name, first.load, offered.unwrap_or_default())?;
+    let names = columns(cells);
+    write!(f, "  {:SIDE_WIDTH$}", "")?;
+    names.iter().try_for_each(|name| write!(f, "{name:>FIGURE_WIDTH$}"))?;
+    writeln!(f)?;
+    for cell in cells {
+        write!(f, "  {:SIDE_WIDTH$}", cell.side)?;
+        for name in &names {
+            let text = cell.figures.get(name).map_or_else(|| "-".to_owned(), spread);
+            write!(f, "{text:>FIGURE_WIDTH$}")?;
+        }
+        let void = if cell.void_rounds == 0 { String::new() } else { format!("  {} void", cell.void_rounds) };
+        writeln!(f, "{void}")?;
+    }
+    ratios.iter().try_for_each(|ratio| {
+        let multiple = ratio.multiple.as_ref().map_or_else(|| "not measured".to_owned(), multiple);
+        writeln!(f, "  {} of {}: {multiple} of {}", ratio.figure, ratio.of, ratio.to)
+    })
+}
+
+/// The names of all figures of a block, those that matter most first.
+fn columns(cells: &[&Cell]) -> Vec<&'static str> {
+    const ORDER: [&str; 6] =
+        ["requests_per_s", "p50_us", "p99_us", "cpu_us", "server_busy", "generator_busy"];
+    let mut names: Vec<&'static str> = cells.iter().flat_map(|cell| cell.figures.keys().copied()).collect();
+    names.sort_by_key(|name| (ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()), *name));
+    names.dedup();
+    names
+}
+
+fn spread(spread: &Spread) -> String {
+    if spread.rounds == 1 {
+        return number(spread.median);
+    }
+    format!("{} ({}-{})", number(spread.median), number(spread.min), number(spread.max))
+}
+
+fn multiple(spread: &Spread) -> String {
+    if spread.rounds == 1 {
+        return format!("{:.2}x", spread.median);
+    }
+    format!("{:.2}x ({:.2}-{:.2})", spread.median, spread.min, spread.max)
+}
+
+/// Three to four digits are all that a measurement deserves.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0..10.0 => format!("{value:.2}"),
+        10.0..1000.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+fn line_of(target: &Target) -> String {
+    let (side, bound) = match target.bound {
+        Bound::AtMost(bound) => ("at most", bound),
+        Bound::AtLeast(bound) => ("at least", bound),
+    };
+    let goal = match target.goal {
+        Some(goal) if target.goal_reached => format!(", goal {} reached", number(goal)),
+        Some(goal) => format!(", goal {}", number(goal)),
+        None => String::new(),
+    };
+    let verdict = match target.verdict {
+        Verdict::Held => "held",
+        Verdict::Missed => "MISSED",
+        Verdict::NotJudged => "not judged",
+    };
+    let measured = target.measured.as_ref().map_or_else(|| "not measured".to_owned(), spread);
+    format!("{verdict:10} {}: {measured}, {side} {}{goal}", target.name, number(bound))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::tests::sample;
+
+    #[test]
+    fn the_text_says_what_the_structure_says() {
+        let text = sample().to_string();
+        for part in [
+            "trifid bench shapes (Full)",
+            "Some CPU, 2 cores, Linux 6.1, ext4",
+            "at abc+, release build, not pinned",
+            "list of 20: paced, 50 clients, 1234 offered a second",
+            "cpu_us of broker: 3.25x (3.00-3.50) of floor",
+            "held       list of 20: CPU: 3.25 (3.00-3.50), at most 4.00, goal 2.50",
+            "MISSED     stores: not measured, at least 0.50",
+        ] {
+            assert!(text.contains(part), "{part}\n---\n{text}");
+        }
+        let floor = text.lines().find(|line| line.trim_start().starts_with("floor")).unwrap();
+        assert!(floor.contains("1234") && floor.contains("4.00") && floor.ends_with("1 void"), "{floor}");
+    }
+}

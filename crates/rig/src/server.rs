@@ -1,0 +1,182 @@
+//! A server process: started on a core, found by the line it prints, stopped with the suite.
+//!
+//! The address is agreed: a server prints one line with `listening http=ADDRESS` to its standard error once it accepts connections. The rest of what it prints
+//! is kept for an error message. No `TRIFID_*` variable of the caller reaches it, so a measurement does not depend on the shell.
+
+use crate::affinity;
+use crate::error::Error;
+use crate::limits;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+/// What a server prints before its address.
+pub(crate) const LISTENING: &str = "listening http=";
+
+/// A running server. Dropping it kills it.
+pub(crate) struct Server {
+    name: &'static str,
+    child: Child,
+    address: SocketAddr,
+    started: Instant,
+}
+
+impl Server {
+    /// Starts `program` and waits until it listens.
+    pub(crate) fn start(
+        name: &'static str,
+        program: &Path,
+        arguments: &[OsString],
+        directory: &Path,
+        core: Option<usize>,
+    ) -> Result<Server, Error> {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(directory);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        for (key, _) in std::env::vars_os().filter(|(key, _)| key.to_string_lossy().starts_with("TRIFID_")) {
+            command.env_remove(key);
+        }
+        let started = Instant::now();
+        let child = affinity::on(core, || command.spawn()).map_err(Error::system("moving to a core"))?;
+        let mut child = child.map_err(|error| Error::Start { name, reason: error.to_string() })?;
+        let stderr = child.stderr.take().expect("standard error is piped above");
+        let (words, found) = listen(stderr);
+        match found.recv_timeout(limits::START_WAIT) {
+            Ok(address) => Ok(Server { name, child, address, started }),
+            Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                let words = words.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                Err(Error::Start {
+                    name,
+                    reason: format!("no line `{LISTENING}…`; it said: {}", words.join(" | ")),
+                })
+            }
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its name in messages.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// When its process was started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Ends it as a power cut would: no signal that it could handle.
+    pub(crate) fn kill(mut self) -> Result<(), Error> {
+        self.child.kill().and_then(|()| self.child.wait()).map_err(Error::system("killing a server"))?;
+        Ok(())
+    }
+
+    /// Asks it to end and waits. One that does not obey is an error: a server must drain.
+    pub(crate) fn stop(mut self) -> Result<(), Error> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let sent = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        sent.map_err(|errno| Error::System { what: "stopping a server", source: errno.into() })?;
+        let deadline = Instant::now() + limits::STOP_WAIT;
+        while Instant::now() < deadline {
+            if self.child.try_wait().map_err(Error::system("waiting for a server"))?.is_some() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Err(Error::Wrong {
+            name: self.name,
+            what: format!("still running {:?} after SIGTERM", limits::STOP_WAIT),
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+type Words = Arc<Mutex<VecDeque<String>>>;
+
+/// Reads what a server prints until it ends: its address goes to the channel, its last words are kept.
+fn listen(stderr: impl Read + Send + 'static) -> (Words, mpsc::Receiver<SocketAddr>) {
+    let words = Words::default();
+    let (found, receiver) = mpsc::channel();
+    let kept = Arc::clone(&words);
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            if let Some(address) = parse_listening(&line) {
+                let _ = found.send(address);
+            }
+            let mut kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if kept.len() == limits::LAST_WORDS_LINES {
+                kept.pop_front();
+            }
+            kept.push_back(line);
+        }
+    });
+    (words, receiver)
+}
+
+fn parse_listening(line: &str) -> Option<SocketAddr> {
+    let (_, after) = line.split_once(LISTENING)?;
+    after.split(|c: char| c.is_whitespace() || c == '\u{1b}').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found_in_its_line() {
+        let check = |line: &str, expected: Option<&str>| {
+            assert_eq!(
+                parse_listening(line).map(|address| address.to_string()).as_deref(),
+                expected,
+                "{line}"
+            );
+        };
+        check("listening http=127.0.0.1:4711", Some("127.0.0.1:4711"));
+        check("2026-05-14T09:30:00Z INFO listening http=127.0.0.1:1 doors=context", Some("127.0.0.1:1"));
+        check("listening http=[::1]:9090", Some("[::1]:9090"));
+        check("listening http=nowhere", None);
+        check("ready", None);
+    }
+
+    #[test]
+    fn a_program_that_says_nothing_is_reported_with_its_last_words() {
+        let arguments = ["-c", "echo first >&2; echo no such key >&2; exit 3"].map(OsString::from);
+        let Err(error) = Server::start("the shell", Path::new("/bin/sh"), &arguments, Path::new("/"), None)
+        else {
+            panic!("a shell does not listen");
+        };
+        let text = error.to_string();
+        assert!(text.contains("the shell") && text.contains("first | no such key"), "{text}");
+    }
+
+    #[test]
+    fn a_server_is_stopped_by_sigterm() {
+        let arguments = ["-c", "echo listening http=127.0.0.1:9 >&2; exec sleep 1000"].map(OsString::from);
+        let server =
+            Server::start("the shell", Path::new("/bin/sh"), &arguments, Path::new("/"), None).unwrap();
+        assert_eq!(server.address().port(), 9);
+        server.stop().unwrap();
+    }
+}

@@ -1,0 +1,153 @@
+//! The suite `shapes`: what each kind of request costs, in multiples of the floor.
+//!
+//! For each shape a broker and a floor run side by side on the server's core, and the generator drives first one, then the other, round after round:
+//! closed, which shows how much each can do, then paced at the same rate, where their CPU per request is compared. Neighbours in time see the same machine, so the
+//! ratio of a round is worth more than either figure.
+//!
+//! Before anything is counted each request is sent once and its answer is looked at; what it looks like is then the expectation of every answer that follows.
+
+mod cell;
+mod shape;
+mod stores;
+
+use crate::args::{Mode, Options};
+use crate::broker::{self, Context, Store};
+use crate::client::Reply;
+use crate::error::Error;
+use crate::floor::Fixed;
+use crate::generator::{Load, Pace, Window, drive};
+use crate::limits;
+use crate::report::Findings;
+use crate::request::Requests;
+use crate::seed;
+use crate::server::Server;
+use cell::Series;
+use shape::Shape;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The cells by the names that `--only` takes.
+pub(crate) const CELLS: [&str; 5] = ["list", "retrieve", "patch", "create", "stores"];
+
+/// What every cell needs.
+pub(crate) struct Bench<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) program: &'a Path,
+    pub(crate) directory: &'a Path,
+    pub(crate) progress: &'a mut dyn FnMut(&str),
+}
+
+/// Runs the suite.
+pub(crate) fn run(bench: &mut Bench<'_>) -> Result<Findings, Error> {
+    let mut findings = Findings::default();
+    for shape in Shape::ALL {
+        if bench.options.wants(shape.cell()) {
+            measure(bench, shape, &mut findings)?;
+        }
+    }
+    if bench.options.wants("stores") {
+        stores::measure(bench, &mut findings)?;
+    }
+    Ok(findings)
+}
+
+/// A floor and the requests that it answers.
+struct Side {
+    server: Server,
+    requests: Requests,
+}
+
+fn measure(bench: &mut Bench<'_>, shape: Shape, findings: &mut Findings) -> Result<(), Error> {
+    let mut broker = bench.start_broker(shape)?;
+    let reply = shape.learn(&mut Context::connect(&broker.server)?, &mut broker.requests)?;
+    let mut floor = bench.start_floor("the floor", &reply, &broker.requests, None)?;
+    let rate = bench.drive(&mut broker, limits::SHAPE_CLIENTS, Pace::Closed)?.rate() * limits::PACED_SHARE;
+    let (mut closed, mut paced) = (Series::default(), Series::default());
+    for round in 1..=bench.options.rounds {
+        (bench.progress)(&format!("{}: round {round} of {}", shape.name(), bench.options.rounds));
+        if shape.grows() {
+            shape.verify(&mut Context::connect(&broker.server)?, &broker.requests)?;
+            broker = bench.start_broker_after(shape, broker)?;
+        }
+        for (series, pace) in [(&mut closed, Pace::Closed), (&mut paced, Pace::Paced(rate))] {
+            let of_floor = bench.drive(&mut floor, limits::SHAPE_CLIENTS, pace)?;
+            series.push(of_floor, bench.drive(&mut broker, limits::SHAPE_CLIENTS, pace)?);
+        }
+    }
+    shape.verify(&mut Context::connect(&broker.server)?, &broker.requests)?;
+    broker.server.stop()?;
+    closed.report(shape.name(), "closed", limits::SHAPE_CLIENTS, findings);
+    let cpu = paced.report(shape.name(), "paced", limits::SHAPE_CLIENTS, findings);
+    findings.targets.push(shape.target(cpu, bench.options.judging()));
+    Ok(())
+}
+
+impl Bench<'_> {
+    /// A seeded broker on the memory store.
+    fn start_broker(&mut self, shape: Shape) -> Result<Side, Error> {
+        let server = broker::start(
+            "the broker",
+            self.program,
+            Store::Memory,
+            self.directory,
+            self.options.server_core(),
+        )?;
+        seed_all(&mut Context::connect(&server)?)?;
+        let requests = shape.requests(&server.address().to_string());
+        Ok(Side { server, requests })
+    }
+
+    /// A fresh broker in the place of one that has grown; what it is asked continues.
+    fn start_broker_after(&mut self, shape: Shape, before: Side) -> Result<Side, Error> {
+        let serial = before.requests.serial();
+        before.server.stop()?;
+        let mut side = self.start_broker(shape)?;
+        side.requests.start_at(serial);
+        Ok(side)
+    }
+
+    /// A floor that answers what the broker answered.
+    fn start_floor(
+        &mut self,
+        name: &'static str,
+        reply: &Reply,
+        requests: &Requests,
+        journal: Option<&Path>,
+    ) -> Result<Side, Error> {
+        let body = String::from_utf8(reply.body.clone());
+        let body = body.map_err(|_| Error::Wrong { name, what: "a body that is not UTF-8".to_owned() })?;
+        let fixed = Fixed { status: reply.status, headers: reply.headers.clone(), body };
+        let path = self.directory.join("floor.json");
+        let text = serde_json::to_string(&fixed).expect("strings and a number");
+        std::fs::write(&path, text).map_err(Error::file(&path))?;
+        let mut arguments: Vec<OsString> = ["bench", "floor", "--answer"].map(OsString::from).to_vec();
+        arguments.push(path.into_os_string());
+        if let Some(journal) = journal {
+            arguments.extend([OsString::from("--journal"), journal.as_os_str().to_owned()]);
+        }
+        let server =
+            Server::start(name, self.program, &arguments, self.directory, self.options.server_core())?;
+        Ok(Side { server, requests: requests.clone().expecting(&fixed) })
+    }
+
+    fn drive(&mut self, side: &mut Side, clients: usize, pace: Pace) -> Result<Window, Error> {
+        let load = Load {
+            name: side.server.name(),
+            address: side.server.address(),
+            pids: &[side.server.pid()],
+            clients,
+            pace,
+            warm_up: self.options.warm_up,
+            window: self.options.window,
+            compare_bodies: self.options.mode == Mode::Smoke,
+        };
+        drive(&load, &mut side.requests)
+    }
+}
+
+fn seed_all(context: &mut Context) -> Result<(), Error> {
+    for number in 0..limits::SEEDED_ENTITIES {
+        context.create(&seed::entity(&seed::seeded_id(number), number))?;
+    }
+    Ok(())
+}

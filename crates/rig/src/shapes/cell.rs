@@ -1,0 +1,153 @@
+//! Rounds of two sides under one load, and what is reported of them.
+
+use crate::figures::{Latency, Spread};
+use crate::generator::Window;
+use crate::report::{Cell, Findings, Ratio};
+use std::collections::BTreeMap;
+
+/// A figure of a window.
+type Figure = (&'static str, fn(&Window) -> f64);
+
+/// What every window tells.
+const FIGURES: [Figure; 6] = [
+    ("requests_per_s", Window::rate),
+    ("p50_us", |window| window.latency.quantile_us(0.5)),
+    ("p99_us", |window| window.latency.quantile_us(0.99)),
+    ("cpu_us", Window::cpu_us),
+    ("server_busy", Window::server_busy),
+    ("generator_busy", Window::generator_busy),
+];
+
+/// Which of them are given as multiples of the floor.
+const COMPARED: [&str; 4] = ["requests_per_s", "p50_us", "p99_us", "cpu_us"];
+
+/// Rounds of a floor and a broker, neighbours in time.
+#[derive(Default)]
+pub(super) struct Series {
+    rounds: Vec<(Window, Window)>,
+}
+
+impl Series {
+    /// Adds a round.
+    pub(super) fn push(&mut self, floor: Window, broker: Window) {
+        self.rounds.push((floor, broker));
+    }
+
+    /// Adds both cells and their ratios to the findings; returns the CPU of the broker in multiples of the floor's.
+    pub(super) fn report(
+        &self,
+        name: &str,
+        load: &'static str,
+        clients: usize,
+        findings: &mut Findings,
+    ) -> Option<Spread> {
+        let floors: Vec<&Window> = self.rounds.iter().map(|(floor, _)| floor).collect();
+        let brokers: Vec<&Window> = self.rounds.iter().map(|(_, broker)| broker).collect();
+        findings.cells.push(cell(name, "floor", load, clients, &floors));
+        findings.cells.push(cell(name, "broker", load, clients, &brokers));
+        let ratios =
+            COMPARED.map(|figure| ratio((name, load, figure), ("broker", &brokers), ("floor", &floors)));
+        let cpu = ratios.iter().find(|ratio| ratio.figure == "cpu_us").and_then(|ratio| ratio.multiple);
+        findings.ratios.extend(ratios);
+        cpu
+    }
+}
+
+/// Summarises the rounds of one side that are not void.
+pub(super) fn cell(name: &str, side: &str, load: &'static str, clients: usize, windows: &[&Window]) -> Cell {
+    let valid: Vec<&Window> = windows.iter().copied().filter(|window| !window.void()).collect();
+    let figures = FIGURES.iter().filter_map(|(figure, of)| {
+        Spread::of(valid.iter().map(|window| of(window))).map(|spread| (*figure, spread))
+    });
+    let mut figures: BTreeMap<&'static str, Spread> = figures.collect();
+    if let Some(worst) = folded(&valid) {
+        figures.insert("p99.9_us_all", Spread::once(worst.quantile_us(0.999)));
+    }
+    Cell {
+        name: name.to_owned(),
+        side: side.to_owned(),
+        load,
+        clients,
+        offered_per_s: windows.first().and_then(|window| window.offered),
+        void_rounds: windows.len() - valid.len(),
+        figures,
+    }
+}
+
+/// The latencies of all rounds together: a tail needs more samples than one round has.
+fn folded(windows: &[&Window]) -> Option<Latency> {
+    let (first, rest) = windows.split_first()?;
+    let mut all = first.latency.clone();
+    rest.iter().for_each(|window| all.fold(&window.latency));
+    Some(all)
+}
+
+/// Compares one figure of two sides, round by round, where both rounds count.
+pub(super) fn ratio(
+    (name, load, figure): (&str, &'static str, &'static str),
+    (of, mine): (&str, &[&Window]),
+    (to, theirs): (&str, &[&Window]),
+) -> Ratio {
+    let value = FIGURES.iter().find(|(known, _)| *known == figure).map(|(_, value)| value);
+    let value = value.expect("a figure of the table above");
+    let pairs = mine.iter().zip(theirs).filter(|(mine, theirs)| !mine.void() && !theirs.void());
+    let multiple = Spread::of(pairs.map(|(mine, theirs)| value(mine) / value(theirs)));
+    Ratio { name: name.to_owned(), load, figure, of: of.to_owned(), to: to.to_owned(), multiple }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn window(answers: u64, server_ms: u64, generator_ms: u64) -> Window {
+        let mut latency = Latency::new();
+        (0..answers).for_each(|_| latency.record(Duration::from_micros(100)));
+        Window {
+            wall: Duration::from_secs(1),
+            latency,
+            server_cpu: Duration::from_millis(server_ms),
+            generator_cpu: Duration::from_millis(generator_ms),
+            offered: None,
+        }
+    }
+
+    #[test]
+    fn figures_are_medians_of_rounds_that_count() {
+        let windows = [window(1000, 10, 500), window(3000, 60, 500), window(9000, 900, 950)];
+        let cell = cell("x", "broker", "closed", 50, &windows.iter().collect::<Vec<_>>());
+        assert_eq!(cell.void_rounds, 1);
+        assert_eq!(
+            cell.figures["requests_per_s"],
+            Spread { median: 2000.0, min: 1000.0, max: 3000.0, rounds: 2 }
+        );
+        assert_eq!(cell.figures["cpu_us"].median, 15.0);
+        assert_eq!(cell.figures["generator_busy"].median, 0.5);
+    }
+
+    #[test]
+    fn ratios_are_taken_round_by_round_and_void_rounds_are_left_out() {
+        let mut series = Series::default();
+        series.push(window(1000, 10, 1), window(1000, 30, 1));
+        series.push(window(1000, 10, 1), window(1000, 20, 1));
+        series.push(window(1000, 10, 990), window(1000, 90, 1));
+        let mut findings = Findings::default();
+        let cpu = series.report("x", "paced", 50, &mut findings).unwrap();
+        assert_eq!((cpu.median, cpu.rounds), (2.5, 2));
+        assert_eq!((findings.cells.len(), findings.ratios.len()), (2, 4));
+    }
+
+    #[test]
+    fn a_side_whose_rounds_are_all_void_has_no_figures() {
+        let windows = [window(1, 1, 999)];
+        let cell = cell("x", "floor", "closed", 50, &windows.iter().collect::<Vec<_>>());
+        assert_eq!((cell.void_rounds, cell.figures.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_pace_that_was_not_kept_is_void() {
+        let behind = Window { offered: Some(1100.0), ..window(1000, 1, 1) };
+        assert!(behind.void());
+        assert!(!Window { offered: Some(1010.0), ..behind }.void());
+    }
+}

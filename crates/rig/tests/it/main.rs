@@ -1,0 +1,4 @@
+//! Tests of the rig from outside.
+
+#[cfg(test)]
+mod world;
