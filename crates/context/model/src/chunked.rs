@@ -1,39 +1,77 @@
-//! An append-only array whose elements never move, read without a lock.
+//! Append-only arrays whose elements never move, read without a lock.
 //!
-//! Symbol names and per-context term tables grow while readers use them. Chunks are allocated on first use
-//! and each element is written once, so a reader pays two pointer hops and no shared write.
+//! Symbol names, per-context term tables and the entity store's cells grow while readers use them. Buckets
+//! double in size and are allocated on first use, so an empty array costs a few hundred bytes, a full one
+//! at most twice its elements, and a reader pays two pointer hops and no shared write.
 
 use std::sync::OnceLock;
 
-const CHUNK: usize = 1 << 10;
-const CHUNKS: usize = 1 << 12;
+/// Elements of the first bucket.
+const FIRST: usize = 32;
+const BUCKETS: usize = 26;
 
 /// Greatest number of elements.
-pub(crate) const CAPACITY: usize = CHUNK * CHUNKS;
+pub const CAPACITY: usize = (FIRST << BUCKETS) - FIRST;
 
-type Chunk<T> = Box<[OnceLock<T>]>;
+/// An array of elements that begin as their default.
+#[derive(Debug)]
+pub struct Buckets<T> {
+    buckets: [OnceLock<Box<[T]>>; BUCKETS],
+}
 
-/// See the module.
-pub(crate) struct Chunked<T> {
-    chunks: Box<[OnceLock<Chunk<T>>]>,
+impl<T: Default> Default for Buckets<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Bucket and place in it of element `index`.
+fn place(index: usize) -> (usize, usize) {
+    let shifted = index + FIRST;
+    let bucket = (shifted.ilog2() - FIRST.ilog2()) as usize;
+    (bucket, shifted - (FIRST << bucket))
+}
+
+impl<T: Default> Buckets<T> {
+    /// An empty array.
+    pub fn new() -> Self {
+        Buckets { buckets: std::array::from_fn(|_| OnceLock::new()) }
+    }
+
+    /// The element at `index`, where its bucket exists.
+    pub fn get(&self, index: usize) -> Option<&T> {
+        let (bucket, at) = place(index);
+        Some(&self.buckets.get(bucket)?.get()?[at])
+    }
+
+    /// The element at `index`, its bucket allocated when it is not yet; `None` beyond [`CAPACITY`].
+    pub fn grow(&self, index: usize) -> Option<&T> {
+        let (bucket, at) = place(index);
+        let make = || (0..FIRST << bucket).map(|_| T::default()).collect();
+        Some(&self.buckets.get(bucket)?.get_or_init(make)[at])
+    }
+}
+
+/// An array whose elements are each set once.
+#[derive(Debug, Default)]
+pub struct Chunked<T> {
+    cells: Buckets<OnceLock<T>>,
 }
 
 impl<T> Chunked<T> {
-    /// An empty array; costs one table of chunk pointers that the system backs lazily.
-    pub(crate) fn new() -> Self {
-        Chunked { chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect() }
+    /// An empty array.
+    pub fn new() -> Self {
+        Chunked { cells: Buckets::new() }
     }
 
     /// The element at `index` if it was set.
-    pub(crate) fn get(&self, index: usize) -> Option<&T> {
-        self.chunks.get(index / CHUNK)?.get()?[index % CHUNK].get()
+    pub fn get(&self, index: usize) -> Option<&T> {
+        self.cells.get(index)?.get()
     }
 
     /// The element at `index`, set from `make` when it is not yet; `None` beyond [`CAPACITY`].
-    pub(crate) fn get_or_init(&self, index: usize, make: impl FnOnce() -> T) -> Option<&T> {
-        let chunk = self.chunks.get(index / CHUNK)?;
-        let chunk = chunk.get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
-        Some(chunk[index % CHUNK].get_or_init(make))
+    pub fn get_or_init(&self, index: usize, make: impl FnOnce() -> T) -> Option<&T> {
+        Some(self.cells.grow(index)?.get_or_init(make))
     }
 }
 
@@ -49,5 +87,17 @@ mod tests {
         assert_eq!(array.get_or_init(5000, || 2), Some(&1));
         assert_eq!(array.get(5000), Some(&1));
         assert_eq!(array.get_or_init(CAPACITY, || 3), None);
+    }
+
+    #[test]
+    fn places_are_dense_and_distinct() {
+        let mut expected = (0, 0);
+        for index in 0..10_000 {
+            assert_eq!(place(index), expected);
+            expected.1 += 1;
+            if expected.1 == FIRST << expected.0 {
+                expected = (expected.0 + 1, 0);
+            }
+        }
     }
 }

@@ -8,9 +8,15 @@
 //! [`symbol::Symbol`]s -> an immutable record of pre-rendered fragments. The way of a read: record plus a
 //! context's term table -> bytes, without a tree of JSON values in between.
 
-mod chunked;
+pub mod canonical;
+pub mod chunked;
+pub mod input;
 pub mod json;
 pub mod ld;
+pub mod name;
+pub mod query;
 pub mod record;
+pub mod render;
 pub mod symbol;
 pub mod time;
+pub mod update;

@@ -20,16 +20,18 @@
 //! trusted. On disk lies the canonical form ([`crate::canonical`]), from which records are rebuilt.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
+use triomphe::ThinArc;
 
 use crate::json;
 use crate::symbol::Symbol;
 use crate::time::Instant;
 
+mod swap;
+
 /// The attribute kinds of clause 4.5 (4.5.2, 4.5.3, 4.5.18, 4.5.20 to 4.5.24).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are the standard's")]
 pub enum Kind {
     Property,
@@ -47,7 +49,12 @@ const KINDS: [(Kind, &str, &str, &str); 8] = [
     (Kind::Property, "Property", "value", r#""type":"Property","value":"#),
     (Kind::GeoProperty, "GeoProperty", "value", r#""type":"GeoProperty","value":"#),
     (Kind::Relationship, "Relationship", "object", r#""type":"Relationship","object":"#),
-    (Kind::LanguageProperty, "LanguageProperty", "languageMap", r#""type":"LanguageProperty","languageMap":"#),
+    (
+        Kind::LanguageProperty,
+        "LanguageProperty",
+        "languageMap",
+        r#""type":"LanguageProperty","languageMap":"#,
+    ),
     (Kind::VocabProperty, "VocabProperty", "vocab", r#""type":"VocabProperty","vocab":"#),
     (Kind::JsonProperty, "JsonProperty", "json", r#""type":"JsonProperty","json":"#),
     (Kind::ListProperty, "ListProperty", "valueList", r#""type":"ListProperty","valueList":"#),
@@ -93,6 +100,27 @@ pub enum Slot {
     ObjectType = 1,
     /// `valueType` of a Property.
     ValueType = 2,
+    /// `entityTypeSealed` of `ngsildproof` (4.5.2.2).
+    SealedType = 3,
+}
+
+impl Slot {
+    /// The member that the slot fills.
+    pub fn member(self) -> &'static str {
+        match self {
+            Slot::ObjectType => "objectType",
+            Slot::ValueType => "valueType",
+            Slot::SealedType => "entityTypeSealed",
+        }
+    }
+
+    fn from_byte(byte: u8) -> Slot {
+        match byte {
+            1 => Slot::ObjectType,
+            2 => Slot::ValueType,
+            _ => Slot::SealedType,
+        }
+    }
 }
 
 /// "Not set" in the time fields.
@@ -125,53 +153,57 @@ fn instant_at(bytes: &[u8], at: usize) -> Option<Instant> {
     (micros != NEVER).then_some(Instant(micros))
 }
 
-/// One entity, immutable; cloning shares it.
+/// One entity, immutable; cloning shares it. One pointer wide, so that a store can swap it atomically.
 #[derive(Clone)]
-pub struct Record(Arc<[u8]>);
+pub struct Record(ThinArc<(), u8>);
 
 impl std::fmt::Debug for Record {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Record").field("id", &self.id()).field("bytes", &self.0.len()).finish_non_exhaustive()
+        f.debug_struct("Record").field("id", &self.id()).field("bytes", &self.size()).finish_non_exhaustive()
     }
 }
 
 impl Record {
+    fn bytes(&self) -> &[u8] {
+        &self.0.slice
+    }
+
     /// The entity's identifier.
     pub fn id(&self) -> &str {
-        let from = RECORD_HEADER + 4 * u16_at(&self.0, 24);
-        text(&self.0[from..from + len_at(&self.0, 28)])
+        let from = RECORD_HEADER + 4 * u16_at(self.bytes(), 24);
+        text(&self.bytes()[from..from + len_at(self.bytes(), 28)])
     }
 
     /// The entity's types, in the order they were added.
     pub fn types(&self) -> impl ExactSizeIterator<Item = Symbol> + Clone + '_ {
-        let count = u16_at(&self.0, 24);
-        (0..count).map(|n| Symbol::from_index(u32_at(&self.0, RECORD_HEADER + 4 * n)))
+        let count = u16_at(self.bytes(), 24);
+        (0..count).map(|n| Symbol::from_index(u32_at(self.bytes(), RECORD_HEADER + 4 * n)))
     }
 
     /// The entity's scopes (4.18).
     pub fn scopes(&self) -> Scopes<'_> {
-        let at = RECORD_HEADER + 4 * u16_at(&self.0, 24) + len_at(&self.0, 28);
-        Scopes { bytes: &self.0[at..], left: u16_at(&self.0, 26) }
+        let at = RECORD_HEADER + 4 * u16_at(self.bytes(), 24) + len_at(self.bytes(), 28);
+        Scopes { bytes: &self.bytes()[at..], left: u16_at(self.bytes(), 26) }
     }
 
     /// When the entity was created.
     pub fn created(&self) -> Instant {
-        Instant(i64_at(&self.0, 0))
+        Instant(i64_at(self.bytes(), 0))
     }
 
     /// When the entity was last changed.
     pub fn modified(&self) -> Instant {
-        Instant(i64_at(&self.0, 8))
+        Instant(i64_at(self.bytes(), 8))
     }
 
     /// When the entity ceases to exist (4.22).
     pub fn expires(&self) -> Option<Instant> {
-        instant_at(&self.0, 16)
+        instant_at(self.bytes(), 16)
     }
 
     /// All attribute instances; those of one attribute are neighbours.
     pub fn instances(&self) -> Instances<'_> {
-        Instances { bytes: &self.0[len_at(&self.0, 32)..] }
+        Instances { bytes: &self.bytes()[len_at(self.bytes(), 32)..] }
     }
 
     /// The instances of the attribute `name`.
@@ -187,12 +219,19 @@ impl Record {
     /// The distinct attribute names, in order.
     pub fn attribute_names(&self) -> impl Iterator<Item = Symbol> + '_ {
         let mut last = None;
-        self.instances().map(|instance| instance.name()).filter(move |name| last.replace(*name) != Some(*name))
+        self.instances()
+            .map(|instance| instance.name())
+            .filter(move |name| last.replace(*name) != Some(*name))
+    }
+
+    /// The first instant at which the entity or one of its attribute instances ceases to exist (4.22).
+    pub fn first_expiry(&self) -> Option<Instant> {
+        self.instances().filter_map(Instance::expires).chain(self.expires()).min()
     }
 
     /// Bytes that the record occupies.
     pub fn size(&self) -> usize {
-        self.0.len()
+        self.bytes().len()
     }
 }
 
@@ -250,6 +289,11 @@ impl std::fmt::Debug for Instance<'_> {
 }
 
 impl<'r> Instance<'r> {
+    /// The instance that [`InstanceDraft::encode`] wrote.
+    pub(crate) fn of_bytes(bytes: &'r [u8]) -> Self {
+        Instance(bytes)
+    }
+
     /// The attribute's name.
     pub fn name(self) -> Symbol {
         Symbol::from_index(u32_at(self.0, 4))
@@ -290,15 +334,9 @@ impl<'r> Instance<'r> {
 
     /// The slots in order: each tag with its symbol.
     pub fn slots(self) -> impl Iterator<Item = (Slot, Symbol)> + Clone + 'r {
-        self.0[INSTANCE_HEADER..self.slots_end()].chunks_exact(5).map(|slot| {
-            let tag = if slot[0] == Slot::ObjectType as u8 { Slot::ObjectType } else { Slot::ValueType };
-            (tag, Symbol::from_index(u32_at(slot, 1)))
-        })
-    }
-
-    /// True when the fragment alone does not tell all: slots, or a vocabulary value.
-    pub(crate) fn is_spelled_by_context(self) -> bool {
-        self.0[41] != 0 || self.kind() == Kind::VocabProperty
+        self.0[INSTANCE_HEADER..self.slots_end()]
+            .chunks_exact(5)
+            .map(|slot| (Slot::from_byte(slot[0]), Symbol::from_index(u32_at(slot, 1))))
     }
 
     /// The member `datasetId`.
@@ -326,6 +364,30 @@ impl<'r> Instance<'r> {
     /// The sub-attribute instances.
     pub fn subs(self) -> Instances<'r> {
         Instances { bytes: &self.0[self.fragment_start() + len_at(self.0, 48)..] }
+    }
+
+    /// [`Instance::fragment`] without the check that it is text, for copying.
+    pub(crate) fn fragment_bytes(self) -> &'r [u8] {
+        let from = self.fragment_start();
+        &self.0[from..from + len_at(self.0, 48)]
+    }
+
+    /// [`Instance::value`] for copying.
+    pub(crate) fn value_bytes(self) -> &'r [u8] {
+        let from = self.fragment_start() + self.kind().prefix().len();
+        &self.0[from..from + len_at(self.0, 44)]
+    }
+
+    /// [`Instance::members`] for copying.
+    pub(crate) fn members_bytes(self) -> &'r [u8] {
+        let from = self.fragment_start();
+        let value = self.kind().prefix().len() + len_at(self.0, 44);
+        &self.0[from + value..from + len_at(self.0, 48)]
+    }
+
+    /// True when the instance has slots.
+    pub(crate) fn has_slots(self) -> bool {
+        self.0[41] != 0
     }
 
     /// True when the instance has sub-attributes.
@@ -373,7 +435,7 @@ impl<'r> Instance<'r> {
                     draft.observed = self.observed().map(|instant| (instant, Cow::Owned(written)));
                 }
                 "unitCode" => draft.unit_code = Some(raw()),
-                "ngsildproof" => draft.proof = Some(raw()),
+                "entityIdSealed" => draft.sealed_id = Some(raw()),
                 _ => {}
             }
         }
@@ -395,9 +457,9 @@ pub struct InstanceDraft<'a> {
     pub expires: Option<Instant>,
     /// `unitCode` as JSON text.
     pub unit_code: Option<Cow<'a, str>>,
-    /// `ngsildproof` as JSON text, sealed (4.5.24): returned as it came.
-    pub proof: Option<Cow<'a, str>>,
-    /// `objectType` and `valueType`.
+    /// `entityIdSealed` of `ngsildproof` (4.5.2.2) as JSON text.
+    pub sealed_id: Option<Cow<'a, str>>,
+    /// `objectType`, `valueType`, `entityTypeSealed`.
     pub slots: SmallVec<[(Slot, Symbol); 1]>,
     /// Sub-attributes; instances of one name are neighbours.
     pub subs: Vec<(Symbol, InstanceDraft<'a>)>,
@@ -417,7 +479,7 @@ impl<'a> InstanceDraft<'a> {
             observed: None,
             expires: None,
             unit_code: None,
-            proof: None,
+            sealed_id: None,
             slots: SmallVec::new(),
             subs: Vec::new(),
             created: Instant(0),
@@ -462,7 +524,9 @@ impl<'a> InstanceDraft<'a> {
             out.extend_from_slice(br#","observedAt":"#);
             json::write_string(out, written);
         }
-        for (member, value) in [(",\"unitCode\":", &self.unit_code), (",\"ngsildproof\":", &self.proof)] {
+        for (member, value) in
+            [(",\"unitCode\":", &self.unit_code), (",\"entityIdSealed\":", &self.sealed_id)]
+        {
             if let Some(value) = value {
                 out.extend_from_slice(member.as_bytes());
                 out.extend_from_slice(value.as_bytes());
@@ -565,7 +629,7 @@ impl<'a> Draft<'a> {
         for instance in &self.instances {
             out.extend_from_slice(instance);
         }
-        Record(out.into())
+        Record(ThinArc::from_header_and_slice((), &out))
     }
 }
 
@@ -625,7 +689,7 @@ mod tests {
             first.fragment(),
             r#""type":"Property","value":55,"observedAt":"1970-01-01T00:00:00.000005Z","unitCode":"KMH""#
         );
-        assert_eq!(Draft::of(&record).encode().0, record.0);
+        assert_eq!(Draft::of(&record).encode().bytes(), record.bytes());
     }
 
     #[test]

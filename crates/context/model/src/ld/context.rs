@@ -269,6 +269,16 @@ impl Context {
         self.terms.keys().map(|term| &**term)
     }
 
+    /// About how many bytes the terms of user contexts occupy; for caches that are bounded by size.
+    pub fn weight(&self) -> usize {
+        const ENTRY: usize = 160;
+        let text = |(term, definition): (&Box<str>, &Definition)| match &definition.target {
+            Target::Iri(iri) => ENTRY + 2 * (term.len() + iri.len()),
+            Target::Keyword(_) | Target::Unusable => ENTRY + term.len(),
+        };
+        size_of::<Self>() + self.announcement.json.len() + self.terms.iter().map(text).sum::<usize>()
+    }
+
     /// Number of terms that user contexts define.
     pub fn len(&self) -> usize {
         self.terms.len()

@@ -363,6 +363,13 @@ fn a_key_is_the_compacted_name_as_a_json_string() {
     assert_eq!(Context::identity().key(&symbols, quote), br#""http://x.example/q""#);
 }
 
+#[test]
+fn the_weight_grows_with_the_terms() {
+    let (none, one, two) = (load("{}"), load(r#"{"a": "urn:a"}"#), load(r#"{"a": "urn:a", "b": "urn:b"}"#));
+    assert!(none.weight() < one.weight() && one.weight() < two.weight());
+    assert!((none.is_empty(), one.len(), two.len()) == (true, 1, 2));
+}
+
 /// Terms that collide with core terms, prefixes, keywords and each other.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![

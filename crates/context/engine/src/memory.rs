@@ -1,0 +1,342 @@
+//! The entity store in memory, and the engine under every store that keeps its working set there.
+//!
+//! ```text
+//! identifier --hash--> shard table --> slot --> cell --> record        retrieve: no lock, no counting
+//! type --> ordered chunks of slots ----------^                         list: the same
+//! ```
+//!
+//! Writers hold one shard's lock while they apply a change and publish it; readers hold nothing. Changes of
+//! a store with a [`Journal`] are applied at once but become visible in the order of the journal, when it
+//! calls [`MemoryStore::publish`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trifid_context_model::query::order::SortKey;
+use trifid_context_model::record::Record;
+use trifid_context_model::symbol::{Budget, Symbols};
+use trifid_context_model::time::Instant;
+
+use crate::action::{Action, Applied, EntityEffect, Op, OpError, is_expired};
+use crate::journal::{Entry, Journal};
+use crate::limits::{MAX_HELD, MAX_TENANTS, SWEEP_STEP};
+use crate::store::{Answer, Discovery, EntityStore, Page, Query, Sink, StoreError, StoreStats};
+use crate::tenant::TenantName;
+
+mod cells;
+mod counters;
+mod ordered;
+mod scan;
+mod table;
+mod tenant;
+
+use cells::Cells;
+use scan::Scan;
+use tenant::{Dirty, Stored, Tenant};
+
+/// See the module.
+pub struct MemoryStore {
+    symbols: Arc<Symbols>,
+    cells: Arc<Cells>,
+    tenants: papaya::HashMap<TenantName, Arc<Tenant>, foldhash::fast::RandomState>,
+    journal: Option<Arc<dyn Journal>>,
+    dirty: Dirty,
+    position: AtomicU64,
+}
+
+impl std::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryStore").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store that forgets.
+    pub fn new(symbols: Arc<Symbols>) -> Self {
+        MemoryStore {
+            symbols,
+            cells: Arc::default(),
+            tenants: papaya::HashMap::default(),
+            journal: None,
+            dirty: Dirty::default(),
+            position: AtomicU64::new(0),
+        }
+    }
+
+    /// The same store, whose changes go through `journal` from now on. Call [`MemoryStore::restore`] before.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// Puts back a state that a journal or snapshot holds, visible at once: recovery.
+    pub fn restore(
+        &self,
+        tenant: &TenantName,
+        id: &str,
+        after: Option<Record>,
+        position: u64,
+    ) -> Result<(), StoreError> {
+        let tenant = self.tenant_or_new(tenant)?;
+        tenant.bear();
+        tenant.change(id, &self.dirty, |_| ((), Some(Stored { position: None, after })));
+        self.position.fetch_max(position, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Makes every change up to `position` visible. Called by the journal, in order, before it tells anybody
+    /// that they are durable.
+    pub fn publish(&self, position: u64) {
+        self.dirty.publish(position);
+        self.position.fetch_max(position, Ordering::Release);
+    }
+
+    /// The position of the last change that readers see.
+    pub fn position(&self) -> u64 {
+        self.position.load(Ordering::Acquire)
+    }
+
+    /// Walks all visible entities of a tenant, in order of identifier, expired ones included: for snapshots.
+    pub fn for_each(&self, tenant: &TenantName, mut visit: impl FnMut(&Record)) {
+        let Some(tenant) = self.tenant(tenant) else { return };
+        let mut cursor = tenant.all().cursor();
+        while let Some((_, record)) = cursor.next(&self.cells) {
+            if let Some(record) = record.as_ref() {
+                visit(record);
+            }
+        }
+    }
+
+    /// The tenants that exist, in order.
+    pub fn tenant_names(&self) -> Vec<TenantName> {
+        let tenants = self.tenants.pin();
+        let mut names: Vec<_> =
+            tenants.iter().filter(|(_, tenant)| tenant.is_born()).map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    fn tenant(&self, name: &TenantName) -> Option<Arc<Tenant>> {
+        self.tenants.pin().get(name).cloned()
+    }
+
+    /// A tenant that readers may see; the default one always exists.
+    fn born(&self, name: &TenantName) -> Result<Option<Arc<Tenant>>, StoreError> {
+        match self.tenant(name) {
+            Some(tenant) if tenant.is_born() || name.is_default() => Ok(Some(tenant)),
+            _ if name.is_default() => Ok(None),
+            _ => Err(StoreError::NoTenant),
+        }
+    }
+
+    fn tenant_or_new(&self, name: &TenantName) -> Result<Arc<Tenant>, StoreError> {
+        if let Some(tenant) = self.tenant(name) {
+            return Ok(tenant);
+        }
+        let tenants = self.tenants.pin();
+        if tenants.len() >= MAX_TENANTS {
+            return Err(StoreError::TooManyTenants);
+        }
+        let make = || Arc::new(Tenant::new(name.clone(), self.cells.clone()));
+        Ok(tenants.get_or_insert_with(name.clone(), make).clone())
+    }
+
+    /// Applies one change; answers it with its position.
+    fn apply(&self, tenant: &Arc<Tenant>, op: Op<'_>, now: Instant) -> Result<Applied, OpError> {
+        let id = op.id.clone().into_owned();
+        tenant.change(&id, &self.dirty, |current| {
+            let mut applied = match op.apply(current, &self.symbols, now) {
+                Ok(applied) => applied,
+                Err(error) => return (Err(error), None),
+            };
+            if applied.effect == EntityEffect::Unchanged {
+                return (Ok(applied), None);
+            }
+            let after = applied.after.clone();
+            let position = self.journal.as_ref().map(|journal| {
+                journal.append(&Entry {
+                    tenant: &tenant.name,
+                    id: &id,
+                    before: applied.before.as_ref(),
+                    after: after.as_ref(),
+                    touched: &applied.touched,
+                    now,
+                })
+            });
+            applied.position = position.unwrap_or_else(|| self.position.fetch_add(1, Ordering::Relaxed) + 1);
+            (Ok(applied), Some(Stored { position, after }))
+        })
+    }
+
+    async fn durable(&self, position: u64) -> Result<(), StoreError> {
+        match &self.journal {
+            Some(journal) if position > 0 => journal.durable(position).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn write_all(
+        &self,
+        tenant: &TenantName,
+        ops: Vec<Op<'_>>,
+        create_tenant: bool,
+        now: Instant,
+    ) -> Result<Vec<Result<Applied, OpError>>, StoreError> {
+        let tenant = if create_tenant {
+            self.tenant_or_new(tenant)?
+        } else {
+            match self.born(tenant)? {
+                Some(tenant) => tenant,
+                None => return Ok(ops.iter().map(|_| Err(OpError::NoEntity)).collect()),
+            }
+        };
+        if let Some(journal) = &self.journal {
+            journal.admit()?;
+        }
+        let answers: Vec<_> = ops.into_iter().map(|op| self.apply(&tenant, op, now)).collect();
+        let last = answers.iter().flatten().map(|applied| applied.position).max().unwrap_or(0);
+        self.durable(last).await?;
+        Ok(answers)
+    }
+
+    fn read_all(
+        &self,
+        tenant: &TenantName,
+        ids: &[&str],
+        now: Instant,
+        sink: Sink<'_>,
+    ) -> Result<(), StoreError> {
+        let Some(tenant) = self.born(tenant)? else { return Ok(()) };
+        for id in ids {
+            let record = tenant.get(id);
+            if let Some(record) = record.as_ref().and_then(|record| record.as_ref())
+                && !is_expired(record, now)
+            {
+                sink(record);
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self, tenant: &TenantName, query: &Query<'_>, sink: Sink<'_>) -> Result<Page, StoreError> {
+        let Some(tenant) = self.born(tenant)? else {
+            return Ok(Page { total: query.count.then_some(0), more: false });
+        };
+        let scan = Scan::new(&tenant, query, &self.symbols);
+        match query.order {
+            None => Ok(scan.page(sink)),
+            Some(_) => self.sorted(&scan, query, sink),
+        }
+    }
+
+    fn sorted(&self, scan: &Scan<'_>, query: &Query<'_>, sink: Sink<'_>) -> Result<Page, StoreError> {
+        let Some(order) = query.order else { return Ok(scan.page(sink)) };
+        let mut held: Vec<(SortKey, Record)> = Vec::new();
+        let mut too_many = false;
+        scan.for_each(&mut |record| {
+            too_many = held.len() >= MAX_HELD;
+            if !too_many {
+                held.push((order.key(record, &self.symbols), record.clone()));
+            }
+            !too_many
+        });
+        if too_many {
+            return Err(StoreError::TooComplex("too many entities match to be sorted; narrow the query"));
+        }
+        held.sort_by(|a, b| order.compare(&a.0, &b.0).then_with(|| a.1.id().cmp(b.1.id())));
+        for (_, record) in held.iter().skip(query.offset).take(query.limit) {
+            sink(record);
+        }
+        let more = held.len() > query.offset.saturating_add(query.limit);
+        Ok(Page { total: query.count.then_some(held.len()), more })
+    }
+
+    /// One round of expiry over one tenant; false when nothing is left to do.
+    async fn expire_some(&self, tenant: &Arc<Tenant>, now: Instant) -> Result<usize, StoreError> {
+        let due = tenant.due(now, SWEEP_STEP);
+        let mut last = 0;
+        for id in &due {
+            let op = Op { id: (&**id).into(), gate: None, action: Action::Expire };
+            if let Ok(applied) = self.apply(tenant, op, now) {
+                last = last.max(applied.position);
+            }
+        }
+        self.durable(last).await?;
+        Ok(due.len())
+    }
+
+    async fn expire_all(&self, now: Instant) -> Result<usize, StoreError> {
+        let tenants: Vec<_> = self.tenants.pin().values().cloned().collect();
+        let mut total = 0;
+        for tenant in tenants {
+            loop {
+                let done = self.expire_some(&tenant, now).await?;
+                total += done;
+                if done < SWEEP_STEP {
+                    break;
+                }
+            }
+        }
+        Ok(total)
+    }
+}
+
+impl EntityStore for MemoryStore {
+    fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    fn budget(&self, tenant: &TenantName) -> Result<Arc<Budget>, StoreError> {
+        Ok(self.tenant_or_new(tenant)?.budget.clone())
+    }
+
+    fn write<'a>(
+        &'a self,
+        tenant: &'a TenantName,
+        ops: Vec<Op<'a>>,
+        create_tenant: bool,
+        now: Instant,
+    ) -> Answer<'a, Vec<Result<Applied, OpError>>> {
+        Box::pin(self.write_all(tenant, ops, create_tenant, now))
+    }
+
+    fn read<'a>(
+        &'a self,
+        tenant: &'a TenantName,
+        ids: &'a [&'a str],
+        now: Instant,
+        sink: Sink<'a>,
+    ) -> Answer<'a, ()> {
+        Box::pin(async move { self.read_all(tenant, ids, now, sink) })
+    }
+
+    fn query<'a>(&'a self, tenant: &'a TenantName, query: Query<'a>, sink: Sink<'a>) -> Answer<'a, Page> {
+        Box::pin(async move { self.run(tenant, &query, sink) })
+    }
+
+    fn discovery<'a>(&'a self, tenant: &'a TenantName) -> Answer<'a, Discovery> {
+        Box::pin(async move { Ok(self.born(tenant)?.map_or_else(Discovery::default, |own| own.discovery())) })
+    }
+
+    fn expire(&self, now: Instant) -> Answer<'_, usize> {
+        Box::pin(self.expire_all(now))
+    }
+
+    fn tenants(&self) -> Answer<'_, Vec<TenantName>> {
+        Box::pin(async move { Ok(self.tenant_names()) })
+    }
+
+    fn stats(&self) -> StoreStats {
+        let tenants = self.tenants.pin();
+        let born = tenants.values().filter(|tenant| tenant.is_born());
+        born.fold(StoreStats { position: self.position(), ..StoreStats::default() }, |sum, tenant| {
+            StoreStats {
+                tenants: sum.tenants + 1,
+                entities: sum.entities + tenant.len(),
+                record_bytes: sum.record_bytes + tenant.record_bytes(),
+                ..sum
+            }
+        })
+    }
+}

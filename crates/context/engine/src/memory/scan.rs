@@ -1,0 +1,142 @@
+//! Walks the entities of a query: candidates from the best index, each decided by the filter itself.
+//!
+//! Candidates come in order of identifier whatever the index: exact identifiers sorted, one type's index,
+//! or several merged. An index may over-select; [`trifid_context_model::query::entity::Filter`] decides.
+
+use trifid_context_model::query::entity::{Filter, Hints};
+use trifid_context_model::query::q::Env;
+use trifid_context_model::record::Record;
+use trifid_context_model::symbol::Symbols;
+
+use super::cells::Borrowed;
+use super::ordered::Cursor;
+use super::tenant::Tenant;
+use crate::action::is_expired;
+use crate::store::{Page, Query, Sink};
+
+/// One query at work on one tenant.
+pub(super) struct Scan<'s> {
+    tenant: &'s Tenant,
+    query: &'s Query<'s>,
+    symbols: &'s Symbols,
+    hints: Hints,
+}
+
+impl<'s> Scan<'s> {
+    pub(super) fn new(tenant: &'s Tenant, query: &'s Query<'s>, symbols: &'s Symbols) -> Self {
+        Scan { tenant, query, symbols, hints: query.filter.hints(symbols) }
+    }
+
+    fn matches(&self, record: &Record) -> bool {
+        let linked = |id: &str| self.tenant.get(id).and_then(|record| record.as_ref().cloned());
+        let env = Env::linked(self.symbols, &linked);
+        !is_expired(record, self.query.now) && self.query.filter.matches(record, &env)
+    }
+
+    /// Gives one page in order of identifier.
+    pub(super) fn page(&self, sink: Sink<'_>) -> Page {
+        if let Some(total) = self.counted() {
+            return self.page_of(sink, Some(total));
+        }
+        self.page_of(sink, None)
+    }
+
+    /// The number of matches where an index knows it: nothing is asked and nothing can expire.
+    fn counted(&self) -> Option<usize> {
+        let known = *self.query.filter == Filter::default() && self.tenant.is_durable_only();
+        (self.query.count && known).then(|| self.tenant.len())
+    }
+
+    fn page_of(&self, sink: Sink<'_>, known: Option<usize>) -> Page {
+        let (offset, limit) = (self.query.offset, self.query.limit);
+        let end = offset.saturating_add(limit);
+        let walk_all = self.query.count && known.is_none();
+        let mut seen = 0_usize;
+        self.for_each(&mut |record| {
+            if seen >= offset && seen < end {
+                sink(record);
+            }
+            seen += 1;
+            walk_all || seen <= end
+        });
+        Page { total: known.or_else(|| self.query.count.then_some(seen)), more: seen > end }
+    }
+
+    /// Visits the matches in order until `visit` answers false.
+    pub(super) fn for_each(&self, visit: &mut dyn FnMut(&Record) -> bool) {
+        if self.hints.nothing {
+            return;
+        }
+        if let Some(ids) = &self.hints.ids {
+            return self.exact(ids, visit);
+        }
+        match self.hints.types.as_deref() {
+            None => self.walk(self.tenant.all().cursor(), visit),
+            Some([one]) => {
+                if let Some(index) = self.tenant.of_type(*one) {
+                    self.walk(index.cursor(), visit);
+                }
+            }
+            Some(types) => {
+                let cursors = types.iter().filter_map(|own| Some(self.tenant.of_type(*own)?.cursor()));
+                self.merge(cursors.collect(), visit);
+            }
+        }
+    }
+
+    fn exact(&self, ids: &[Box<str>], visit: &mut dyn FnMut(&Record) -> bool) {
+        let mut ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        for id in ids {
+            let found = self.tenant.get(id);
+            if let Some(record) = found.as_ref().and_then(|record| record.as_ref())
+                && self.matches(record)
+                && !visit(record)
+            {
+                return;
+            }
+        }
+    }
+
+    fn walk(&self, mut cursor: Cursor, visit: &mut dyn FnMut(&Record) -> bool) {
+        while let Some((_, record)) = cursor.next(self.tenant.cells()) {
+            if let Some(record) = record.as_ref()
+                && self.matches(record)
+                && !visit(record)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Merges the indexes of several types; an entity of two of them is visited once.
+    fn merge(&self, mut cursors: Vec<Cursor>, visit: &mut dyn FnMut(&Record) -> bool) {
+        let cells = self.tenant.cells();
+        let mut heads: Vec<Option<(u32, Borrowed)>> = cursors.iter_mut().map(|own| own.next(cells)).collect();
+        while let Some(slot) = least(&heads) {
+            let mut record = None;
+            for (cursor, head) in cursors.iter_mut().zip(&mut heads) {
+                if head.as_ref().is_some_and(|(own, _)| *own == slot) {
+                    record = std::mem::replace(head, cursor.next(cells));
+                }
+            }
+            if let Some((_, record)) = record
+                && let Some(record) = record.as_ref()
+                && self.matches(record)
+                && !visit(record)
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// The slot of the head with the least identifier.
+fn least(heads: &[Option<(u32, Borrowed)>]) -> Option<u32> {
+    let id = |head: &Option<(u32, Borrowed)>| {
+        let (slot, record) = head.as_ref()?;
+        Some((record.as_ref()?.id().to_owned(), *slot))
+    };
+    heads.iter().filter_map(id).min().map(|(_, slot)| slot)
+}
