@@ -93,6 +93,11 @@ impl Window {
         self.generator_cpu.as_secs_f64() / self.wall.as_secs_f64()
     }
 
+    /// CPU of the generator for one answer in microseconds.
+    pub(crate) fn generator_us(&self) -> f64 {
+        self.generator_cpu.as_secs_f64() * 1e6 / self.latency.count() as f64
+    }
+
     /// The window measured the generator, or a paced load was not kept up: its figures say nothing about the server.
     pub(crate) fn void(&self) -> bool {
         let behind = self.offered.is_some_and(|offered| self.rate() < offered * limits::PACE_KEPT_MIN);
@@ -365,6 +370,8 @@ fn connect(address: SocketAddr, poll: &Poll, token: Token) -> io::Result<Connect
     let socket = std::net::TcpStream::connect(address)?;
     socket.set_nodelay(true)?;
     socket.set_nonblocking(true)?;
+    // The cheapest congestion control: on the loopback there is no congestion. A system that does not allow it keeps its own.
+    let _ = rustix::net::sockopt::set_tcp_congestion(&socket, "reno");
     let mut socket = TcpStream::from_std(socket);
     poll.registry().register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
     Ok(Connection {

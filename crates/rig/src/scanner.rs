@@ -5,7 +5,6 @@
 //! ended by the close of the connection) is a fault, because the servers that the rig drives know their lengths.
 
 use crate::limits;
-use memchr::memmem;
 
 /// The head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,41 +113,47 @@ impl Scanner {
 
 /// Parses a head if it is complete.
 pub(crate) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Fault> {
-    let Some(end) = memmem::find(bytes, b"\r\n\r\n") else {
-        return if bytes.len() > limits::HEAD_BYTES { Err(Fault::HeadTooLong) } else { Ok(None) };
-    };
-    if end + 4 > limits::HEAD_BYTES {
-        return Err(Fault::HeadTooLong);
+    let head = &bytes[..bytes.len().min(limits::HEAD_BYTES)];
+    let mut lines = Lines { bytes: head, at: 0 };
+    let (mut status, mut length) = (None, None);
+    while let Some(line) = lines.next()? {
+        match status {
+            None => status = Some(status_line(line)?),
+            Some(status) if line.is_empty() => {
+                let body_bytes = body_length(status, length)?;
+                return Ok(Some(Head { status, bytes: lines.at, body_bytes }));
+            }
+            Some(_) => header(line, &mut length)?,
+        }
     }
-    let (status, mut rest) = status_line(&bytes[..end])?;
-    let mut length = None;
-    while !rest.is_empty() {
-        let (line, after) = split_line(rest);
-        rest = after;
-        header(line, &mut length)?;
+    if bytes.len() > limits::HEAD_BYTES { Err(Fault::HeadTooLong) } else { Ok(None) }
+}
+
+/// Lines of a head, without their ends.
+struct Lines<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The next line, if it is complete.
+    fn next(&mut self) -> Result<Option<&'a [u8]>, Fault> {
+        let rest = &self.bytes[self.at..];
+        let Some(end) = memchr::memchr(b'\n', rest) else { return Ok(None) };
+        self.at += end + 1;
+        rest[..end].strip_suffix(b"\r").map(Some).ok_or(Fault::HeaderLine)
     }
-    let body_bytes = body_length(status, length)?;
-    Ok(Some(Head { status, bytes: end + 4, body_bytes }))
 }
 
 /// RFC 9112 4: `HTTP/1.1 SP 3DIGIT SP [ reason ] CRLF`.
-fn status_line(head: &[u8]) -> Result<(u16, &[u8]), Fault> {
-    let (line, rest) = split_line(head);
+fn status_line(line: &[u8]) -> Result<u16, Fault> {
     let code = line.strip_prefix(b"HTTP/1.1 ").ok_or(Fault::StatusLine)?;
     let (digits, after) = code.split_at_checked(3).ok_or(Fault::StatusLine)?;
     if !matches!(after.first(), None | Some(b' ')) {
         return Err(Fault::StatusLine);
     }
     let status = number(digits).ok_or(Fault::StatusLine)?;
-    let status = u16::try_from(status).map_err(|_| Fault::StatusLine)?;
-    Ok((status, rest))
-}
-
-fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
-    match memmem::find(bytes, b"\r\n") {
-        Some(end) => (&bytes[..end], &bytes[end + 2..]),
-        None => (bytes, &[]),
-    }
+    u16::try_from(status).map_err(|_| Fault::StatusLine)
 }
 
 /// Looks at the three headers that decide where the body ends. The length of a name rules out nearly all others at once.

@@ -6,7 +6,7 @@ use crate::verdict::{Bound, Target, Verdict};
 use std::fmt::{self, Display, Formatter};
 
 const SIDE_WIDTH: usize = 14;
-const FIGURE_WIDTH: usize = 26;
+const GAP: usize = 3;
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -48,29 +48,32 @@ fn block(f: &mut Formatter<'_>, cells: &[&Cell], ratios: &[&Ratio]) -> fmt::Resu
     let offered = first.offered_per_s.map(|rate| format!(", {} offered a second", number(rate)));
     let clients = if first.clients == 0 { String::new() } else { format!(", {} clients", first.clients) };
     writeln!(f, "\n{}: {}{clients}{}", first.name, first.load, offered.unwrap_or_default())?;
-    let names = columns(cells);
-    write!(f, "  {:SIDE_WIDTH$}", "")?;
-    names.iter().try_for_each(|name| write!(f, "{name:>FIGURE_WIDTH$}"))?;
-    writeln!(f)?;
-    for cell in cells {
-        write!(f, "  {:SIDE_WIDTH$}", cell.side)?;
-        for name in &names {
-            let text = cell.figures.get(name).map_or_else(|| "-".to_owned(), spread);
-            write!(f, "{text:>FIGURE_WIDTH$}")?;
-        }
-        let void = if cell.void_rounds == 0 { String::new() } else { format!("  {} void", cell.void_rounds) };
-        writeln!(f, "{void}")?;
-    }
+    table(f, cells)?;
     ratios.iter().try_for_each(|ratio| {
         let multiple = ratio.multiple.as_ref().map_or_else(|| "not measured".to_owned(), multiple);
         writeln!(f, "  {} of {}: {multiple} of {}", ratio.figure, ratio.of, ratio.to)
     })
 }
 
+/// One line a cell, one column a figure, each as wide as its widest entry.
+fn table(f: &mut Formatter<'_>, cells: &[&Cell]) -> fmt::Result {
+    let mut lines: Vec<String> = vec![format!("  {:SIDE_WIDTH$}", "")];
+    lines.extend(cells.iter().map(|cell| format!("  {:SIDE_WIDTH$}", cell.side)));
+    for name in columns(cells) {
+        let entry = |cell: &&Cell| cell.figures.get(name).map_or_else(|| "-".to_owned(), spread);
+        let column: Vec<String> = std::iter::once(name.to_owned()).chain(cells.iter().map(entry)).collect();
+        let width = column.iter().map(String::len).max().unwrap_or_default() + GAP;
+        lines.iter_mut().zip(&column).for_each(|(line, entry)| line.push_str(&format!("{entry:>width$}")));
+    }
+    for (line, cell) in lines.iter_mut().skip(1).zip(cells).filter(|(_, cell)| cell.void_rounds > 0) {
+        line.push_str(&format!("   {} void", cell.void_rounds));
+    }
+    lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+}
+
 /// The names of all figures of a block, those that matter most first.
 fn columns(cells: &[&Cell]) -> Vec<&'static str> {
-    const ORDER: [&str; 6] =
-        ["requests_per_s", "p50_us", "p99_us", "cpu_us", "server_busy", "generator_busy"];
+    const ORDER: [&str; 5] = ["requests_per_s", "p50_us", "p99_us", "p99.9_us", "cpu_us"];
     let mut names: Vec<&'static str> = cells.iter().flat_map(|cell| cell.figures.keys().copied()).collect();
     names.sort_by_key(|name| (ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()), *name));
     names.dedup();
