@@ -1,0 +1,192 @@
+//! The committer: the one thread of a data directory that writes and flushes for all its logs.
+//!
+//! A *wave* takes one batch from every ready log, writes each with one call, then flushes each file once, then completes the batches in
+//! order. Appends gather while a wave is under way, so the batch grows with the load and an idle log is flushed at once. When the last
+//! batch held several frames, the committer lingers a moment for as many again: those who were just answered are about to
+//! come back, and one flush is cheaper than two.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::batch::Batch;
+use crate::error::{CommitError, Failure};
+use crate::log::Shared;
+use crate::options::Options;
+use crate::signal::{Roused, Signal};
+use crate::stats::Counters;
+use crate::writer::WriteError;
+
+/// What the committer shares with the data directory.
+pub(crate) struct Common {
+    pub(crate) options: Arc<Options>,
+    pub(crate) signal: Arc<Signal>,
+    pub(crate) logs: Mutex<Vec<Arc<Shared>>>,
+    failed: AtomicBool,
+}
+
+impl Common {
+    pub(crate) fn new(options: Arc<Options>) -> Self {
+        let logs = Mutex::default();
+        Common { options, signal: Arc::default(), logs, failed: AtomicBool::new(false) }
+    }
+
+    /// Refuses everybody, then calls the end of the process. Only the first failure is reported.
+    pub(crate) fn fail(&self, failure: &Failure) {
+        self.refuse_all();
+        if !self.failed.swap(true, Ordering::AcqRel) {
+            (self.options.on_fatal)(failure);
+        }
+    }
+
+    fn refuse_all(&self) {
+        self.logs.lock().iter().for_each(|log| log.fail());
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Lets nothing more in, and has the committer finish.
+    pub(crate) fn close(&self) {
+        self.logs.lock().iter().for_each(|log| log.queue.lock().close());
+        self.signal.close();
+    }
+}
+
+pub(crate) struct Committer {
+    common: Arc<Common>,
+    /// Written, not yet flushed.
+    flying: Vec<(Arc<Shared>, Batch)>,
+    /// Frames in the last wave.
+    last_frames: usize,
+    last_flush: Duration,
+}
+
+impl Committer {
+    pub(crate) fn new(common: Arc<Common>) -> Self {
+        Committer { common, flying: Vec::new(), last_frames: 0, last_flush: Duration::ZERO }
+    }
+
+    /// Works until the directory is closed or the disk fails.
+    pub(crate) fn run(&mut self) {
+        let mut closed_off = true;
+        loop {
+            let idle_at = (!closed_off).then(|| Instant::now() + self.common.options.idle_after);
+            let signal = self.common.signal.clone();
+            let done = match signal.wait(idle_at) {
+                Roused::Ready(logs) => {
+                    self.linger(&logs);
+                    closed_off = false;
+                    self.wave(logs)
+                }
+                Roused::Idle => {
+                    closed_off = true;
+                    self.close_off()
+                }
+                Roused::Closing => {
+                    self.finish();
+                    return;
+                }
+            };
+            if let Err(failure) = done {
+                self.fail(&failure);
+                return;
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        if !self.common.has_failed()
+            && let Err(failure) = self.close_off()
+        {
+            self.fail(&failure);
+        }
+    }
+
+    /// Waits for as many frames as the last wave had, if one log alone is ready and the wait is short against a flush.
+    fn linger(&self, logs: &[Arc<Shared>]) {
+        let longest = self.common.options.linger_max.min(self.last_flush / 2);
+        if let [log] = logs
+            && self.last_frames > 1
+            && !longest.is_zero()
+            && log.queue.lock().linger_for(self.last_frames)
+        {
+            self.common.signal.linger(Instant::now() + longest);
+        }
+    }
+
+    /// Writes, flushes and completes one batch of each log.
+    pub(crate) fn wave(&mut self, logs: Vec<Arc<Shared>>) -> Result<(), Failure> {
+        let started = Instant::now();
+        for log in logs {
+            self.write(log)?;
+        }
+        for (log, _) in &self.flying {
+            log.writer.lock().flush()?;
+        }
+        self.last_flush = started.elapsed();
+        self.last_frames = self.flying.iter().map(|(_, batch)| batch.frames()).sum();
+        // Published before any is taken off: should a sink panic, all that fly are still here to be refused.
+        self.flying.iter().for_each(|(log, batch)| log.publish(batch));
+        for (log, batch) in self.flying.drain(..) {
+            Counters::add(&log.counters.disk_nanos, self.last_flush.as_nanos() as u64);
+            log.complete(batch);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, log: Arc<Shared>) -> Result<(), Failure> {
+        let Some(mut batch) = log.take() else {
+            return Ok(());
+        };
+        let mut writer = log.writer.lock();
+        match writer.write(&mut batch) {
+            Ok(()) => {
+                drop(writer);
+                self.flying.push((log, batch));
+                Ok(())
+            }
+            Err(WriteError::NoSpace) => match log.refuse(&batch, &mut writer) {
+                Ok(()) => Ok(()),
+                Err(failure) => {
+                    batch.outcome.decide(Err(CommitError::Failed));
+                    Err(failure)
+                }
+            },
+            Err(WriteError::Failed(failure)) => {
+                batch.outcome.decide(Err(CommitError::Failed));
+                Err(failure)
+            }
+        }
+    }
+
+    /// Has every log say on disk that all is on disk, and lets go of buffers kept for the next batch.
+    pub(crate) fn close_off(&mut self) -> Result<(), Failure> {
+        let logs = self.common.logs.lock().clone();
+        for log in logs {
+            log.writer.lock().close_off()?;
+            log.queue.lock().shed_spare();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fail(&mut self, failure: &Failure) {
+        for (_, batch) in self.flying.drain(..) {
+            batch.outcome.decide(Err(CommitError::Failed));
+        }
+        self.common.fail(failure);
+    }
+}
+
+/// When the committer's thread panics (a sink did), nobody may be left waiting, and nothing may be acknowledged any more.
+impl Drop for Committer {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let source = std::io::Error::other("the committer panicked");
+            self.fail(&Failure::new("committing", "log", source));
+        }
+    }
+}

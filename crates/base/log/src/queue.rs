@@ -1,0 +1,272 @@
+//! What has been appended and not yet written, in order, bounded.
+//!
+//! Everything here happens under the log's one short lock: a position is assigned, a small payload is copied, and the lock is free again.
+//! The order of positions is the order in which the lock was taken, so a caller who holds a lock of its own while appending gets
+//! positions in the order of its own changes.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::batch::{Batch, Prepared};
+use crate::error::AppendError;
+use crate::limits::{BATCH_BYTES, SPARE_CHUNKS_MAX};
+use crate::outcome::Outcome;
+use crate::position::{LogId, Position};
+
+/// What an append got, and whether the committer should be told.
+pub(crate) struct Admitted {
+    pub(crate) position: Position,
+    pub(crate) outcome: Arc<Outcome>,
+    pub(crate) rouse: Rouse,
+}
+
+/// Whether the committer should be told of an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rouse {
+    /// It knows already.
+    No,
+    /// The log has become ready.
+    Ready,
+    /// As many frames are there as the committer lingers for.
+    Enough,
+}
+
+/// Why the queue takes nothing, if so. Later variants win over earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Gate {
+    Open,
+    Closed,
+    Failed,
+}
+
+pub(crate) struct Queue {
+    log: LogId,
+    gate: Gate,
+    /// The disk was full; what was under way is being refused.
+    refusing: bool,
+    next: Position,
+    batches: VecDeque<Batch>,
+    spare: Vec<Vec<u8>>,
+    /// Queued or being written.
+    inflight_bytes: usize,
+    inflight_bytes_max: usize,
+    frames: usize,
+    /// The committer lingers until so many frames are queued.
+    lingers_for: Option<usize>,
+}
+
+impl Queue {
+    pub(crate) fn new(log: LogId, next: Position, inflight_bytes_max: usize) -> Self {
+        Queue {
+            log,
+            gate: Gate::Open,
+            refusing: false,
+            next,
+            batches: VecDeque::new(),
+            spare: Vec::new(),
+            inflight_bytes: 0,
+            inflight_bytes_max,
+            frames: 0,
+            lingers_for: None,
+        }
+    }
+
+    /// Gives the payload its position and takes it, or refuses it.
+    pub(crate) fn push(&mut self, payload: Prepared<'_>) -> Result<Admitted, AppendError> {
+        self.admit(payload.frame_len())?;
+        let position = self.next;
+        let outcome = self.append(payload);
+        self.frames += 1;
+        Ok(Admitted { position, outcome, rouse: self.rouse() })
+    }
+
+    fn admit(&self, bytes: usize) -> Result<(), AppendError> {
+        match self.gate {
+            Gate::Failed => return Err(AppendError::Failed),
+            Gate::Closed => return Err(AppendError::Closed),
+            Gate::Open if self.refusing => return Err(AppendError::NoSpace),
+            Gate::Open => {}
+        }
+        // One frame is always let through when nothing waits, however small the bound.
+        if self.inflight_bytes > 0 && self.inflight_bytes + bytes > self.inflight_bytes_max {
+            return Err(AppendError::Overloaded {
+                inflight_bytes: self.inflight_bytes,
+                limit_bytes: self.inflight_bytes_max,
+            });
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, payload: Prepared<'_>) -> Arc<Outcome> {
+        let full = |batch: &Batch| batch.bytes + payload.frame_len() > BATCH_BYTES && batch.bytes > 0;
+        if self.batches.back().is_none_or(full) {
+            self.batches.push_back(Batch::new(self.next));
+        }
+        let last = self.batches.len() - 1;
+        let batch = &mut self.batches[last];
+        self.inflight_bytes += payload.frame_len();
+        batch.push(self.log, payload, &mut self.spare);
+        self.next = batch.end;
+        batch.outcome.clone()
+    }
+
+    fn rouse(&self) -> Rouse {
+        if self.frames == 1 {
+            Rouse::Ready
+        } else if self.lingers_for == Some(self.frames) {
+            Rouse::Enough
+        } else {
+            Rouse::No
+        }
+    }
+
+    /// The next batch to write.
+    pub(crate) fn take(&mut self) -> Option<Batch> {
+        self.lingers_for = None;
+        let batch = self.batches.pop_front()?;
+        self.frames -= batch.frames();
+        Some(batch)
+    }
+
+    /// A taken batch is on disk; its buffers come back. Answers whether more is queued.
+    pub(crate) fn committed(&mut self, batch: Batch) -> bool {
+        self.inflight_bytes -= batch.bytes;
+        let room = SPARE_CHUNKS_MAX.saturating_sub(self.spare.len());
+        self.spare.extend(batch.into_spare().take(room));
+        !self.batches.is_empty()
+    }
+
+    /// Frames queued; asks to be told when there are `enough` unless they are there.
+    pub(crate) fn linger_for(&mut self, enough: usize) -> bool {
+        let waits = self.frames < enough && self.gate == Gate::Open;
+        self.lingers_for = waits.then_some(enough);
+        waits
+    }
+
+    /// The taken batch did not fit on the disk: it and all that follows is refused. Nothing is let in until [`reopen`](Self::reopen).
+    pub(crate) fn refuse_from(&mut self, first: Position) -> (Range<Position>, Vec<Arc<Outcome>>) {
+        self.refusing = true;
+        let refused = first..self.next;
+        (refused, self.drain())
+    }
+
+    /// The refused positions are to be given anew, from `next` on.
+    pub(crate) fn reopen(&mut self, next: Position) {
+        self.next = next;
+        self.refusing = false;
+    }
+
+    /// Takes nothing any more; what is queued will still be written.
+    pub(crate) fn close(&mut self) {
+        self.gate = self.gate.max(Gate::Closed);
+    }
+
+    /// The disk failed.
+    pub(crate) fn fail(&mut self) -> Vec<Arc<Outcome>> {
+        self.gate = Gate::Failed;
+        self.drain()
+    }
+
+    fn drain(&mut self) -> Vec<Arc<Outcome>> {
+        self.frames = 0;
+        self.inflight_bytes = 0;
+        self.batches.drain(..).map(|batch| batch.outcome).collect()
+    }
+
+    /// Gives the kept buffers back to the allocator.
+    pub(crate) fn shed_spare(&mut self) {
+        self.spare = Vec::new();
+    }
+
+    pub(crate) fn next(&self) -> Position {
+        self.next
+    }
+
+    pub(crate) fn inflight_bytes(&self) -> usize {
+        self.inflight_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> Queue {
+        Queue::new(LogId(1), Position::new(10), 1000)
+    }
+
+    fn push(queue: &mut Queue, bytes: usize, count: u32) -> Result<(u64, Rouse), AppendError> {
+        let payload = vec![0; bytes];
+        let admitted = queue.push(Prepared::new(&[&payload], count))?;
+        Ok((admitted.position.get(), admitted.rouse))
+    }
+
+    #[test]
+    fn positions_follow_and_only_the_first_append_rouses() {
+        let mut queue = queue();
+        assert_eq!(push(&mut queue, 8, 3), Ok((10, Rouse::Ready)));
+        assert_eq!(push(&mut queue, 8, 1), Ok((13, Rouse::No)));
+        let batch = queue.take().unwrap();
+        assert_eq!((batch.positions(), batch.frames()), (Position::new(10)..Position::new(14), 2));
+        assert_eq!(push(&mut queue, 8, 1), Ok((14, Rouse::Ready)));
+        assert!(queue.committed(batch));
+    }
+
+    #[test]
+    fn bytes_are_bounded_until_they_are_committed() {
+        let mut queue = queue();
+        push(&mut queue, 800, 1).unwrap();
+        let refused = AppendError::Overloaded { inflight_bytes: 864, limit_bytes: 1000 };
+        assert_eq!(push(&mut queue, 100, 1), Err(refused));
+        let batch = queue.take().unwrap();
+        assert_eq!(push(&mut queue, 100, 1), Err(refused));
+        queue.committed(batch);
+        assert_eq!(push(&mut queue, 2000, 1), Ok((11, Rouse::Ready)));
+    }
+
+    #[test]
+    fn a_full_batch_is_followed_by_another() {
+        let mut queue = Queue::new(LogId(1), Position::ZERO, usize::MAX);
+        for _ in 0..3 {
+            push(&mut queue, BATCH_BYTES / 2 - 100, 1).unwrap();
+        }
+        assert_eq!(queue.take().unwrap().positions(), Position::ZERO..Position::new(2));
+        assert_eq!(queue.take().unwrap().positions(), Position::new(2)..Position::new(3));
+        assert!(queue.take().is_none());
+    }
+
+    #[test]
+    fn lingering_ends_at_the_wanted_count() {
+        let mut queue = queue();
+        push(&mut queue, 8, 1).unwrap();
+        assert!(queue.linger_for(3));
+        assert_eq!(push(&mut queue, 8, 1), Ok((11, Rouse::No)));
+        assert_eq!(push(&mut queue, 8, 1), Ok((12, Rouse::Enough)));
+        assert!(!queue.linger_for(3));
+    }
+
+    #[test]
+    fn refused_positions_are_given_anew() {
+        let mut queue = queue();
+        push(&mut queue, 8, 1).unwrap();
+        let batch = queue.take().unwrap();
+        push(&mut queue, 8, 1).unwrap();
+        let (refused, outcomes) = queue.refuse_from(batch.first);
+        assert_eq!((refused, outcomes.len()), (Position::new(10)..Position::new(12), 1));
+        assert_eq!(push(&mut queue, 8, 1), Err(AppendError::NoSpace));
+        queue.reopen(Position::new(10));
+        assert_eq!(push(&mut queue, 8, 1), Ok((10, Rouse::Ready)));
+    }
+
+    #[test]
+    fn closed_keeps_what_is_queued_and_failed_does_not() {
+        let mut queue = queue();
+        push(&mut queue, 8, 1).unwrap();
+        queue.close();
+        assert_eq!(push(&mut queue, 8, 1), Err(AppendError::Closed));
+        assert_eq!(queue.fail().len(), 1);
+        queue.close();
+        assert_eq!(push(&mut queue, 8, 1), Err(AppendError::Failed));
+    }
+}

@@ -1,0 +1,430 @@
+//! Opening a log: follow its frames, hand them to the store, and decide about the first one that is not valid.
+//!
+//! The rules stand in `docs/log-format.md` ("opening a log"). In short: the *mark* is the highest position that anything on disk vouches
+//! for. An invalid frame below the mark is damage, and the log does not open. An invalid frame at or above it is a write
+//! that was under way when the power went; nobody was told that it succeeded, so it is cut off. One pass reads, checks, replays and
+//! finds the end; segments wholly below the wanted position are not read.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::io::{self, IoSlice};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::disk::{DiskFile, OpenMode, read_up_to_at, write_all_at};
+use crate::error::{Defect, OpenError};
+use crate::frame::Bad;
+use crate::limits::{PROGRESS_BYTES, READ_BYTES, SEGMENT_HEADER_BYTES};
+use crate::position::{Epoch, Position};
+use crate::read::Frame;
+use crate::scan::{Chain, Found, Scan, Window};
+use crate::segment::{Segment, SegmentHeader};
+use crate::writer::{Active, CreateError, Place, Segments, Writer, create_segment};
+
+/// Receives what a log holds while it is opened.
+pub trait Replay {
+    /// One frame, in order of position. A refusal ends the opening with [`OpenError::Replay`].
+    fn frame(&mut self, frame: Frame<'_>) -> Result<(), Box<dyn Error + Send + Sync>>;
+
+    /// Called every few megabytes and at the end.
+    fn progress(&mut self, _progress: Progress) {}
+}
+
+/// Discards the frames.
+impl Replay for () {
+    fn frame(&mut self, _frame: Frame<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
+/// How far the opening is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Bytes to read.
+    pub bytes_total: u64,
+    /// The next record to be replayed.
+    pub position: Position,
+}
+
+/// What opening a log found and did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// The first record that the log still has.
+    pub first: Position,
+    /// The position of the next append; everything below is durable.
+    pub next: Position,
+    /// Frames handed to the replay.
+    pub frames: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// The torn tail that was cut off, if there was one.
+    pub repair: Option<Repair>,
+}
+
+/// A torn tail that was cut off: writes that were never acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The file, relative to the data directory.
+    pub file: PathBuf,
+    /// Where it was cut.
+    pub offset: u64,
+    /// How many bytes went.
+    pub bytes: u64,
+    /// What was wrong there.
+    pub defect: Defect,
+}
+
+/// A log that was opened: its end, its segments, its report.
+pub(crate) struct Opened {
+    pub(crate) writer: Writer,
+    pub(crate) segments: Segments,
+    pub(crate) recovery: Recovery,
+}
+
+/// Opens the log at `place`, handing what it holds from `from` on to `replay`.
+pub(crate) fn open(place: &Place, from: Position, replay: &mut dyn Replay) -> Result<Opened, OpenError> {
+    make_dirs(place)?;
+    let (kept, leftovers) = sort_out(place, candidates(place)?)?;
+    let mark = kept.iter().chain(&leftovers).map(|file| file.segment.base).max().unwrap_or_default();
+    let mut reader = Reader::new(place, mark, from, replay);
+    let tail = match kept.is_empty() {
+        true => None,
+        false => Some(reader.read_all(&kept)?),
+    };
+    let (first, next) = match &tail {
+        Some(tail) => (kept[0].segment.base, tail.chain.next),
+        None => (Position::ZERO, Position::ZERO),
+    };
+    if next < from {
+        return Err(OpenError::Behind { next, wanted: from });
+    }
+    let mut recovery = reader.report(first, next);
+    let stale = tail.as_ref().map_or(0, |tail| kept.len() - 1 - tail.index);
+    remove_all(place, leftovers.iter().chain(&kept[kept.len() - stale..]))?;
+    let (writer, segments) = match tail {
+        Some(tail) => resume(place, &kept, &tail, &mut recovery)?,
+        None => begin(place)?,
+    };
+    Ok(Opened { writer, segments, recovery })
+}
+
+/// Makes the log's folder and its name last, also when an earlier process died between the two.
+fn make_dirs(place: &Place) -> Result<(), OpenError> {
+    let parent = place.dir.parent().unwrap_or(Path::new(""));
+    for (dir, above) in [(parent, Path::new("")), (&*place.dir, parent)] {
+        place.disk.create_dir(dir).map_err(io_error("creating", dir))?;
+        place.disk.sync_dir(above).map_err(io_error("flushing", above))?;
+    }
+    place.disk.sync_dir(&place.dir).map_err(io_error("flushing", &place.dir))
+}
+
+/// A segment file as found.
+struct Candidate {
+    segment: Segment,
+    file: Arc<dyn DiskFile>,
+    len: u64,
+}
+
+impl Candidate {
+    /// Whether it can hold no frame.
+    fn is_empty(&self) -> bool {
+        self.len <= SEGMENT_HEADER_BYTES
+    }
+
+    fn window(&self) -> Result<Window, OpenError> {
+        Window::new(self.file.clone()).map_err(io_error("reading", &self.segment.path))
+    }
+
+    fn header(&self, window: &mut Window) -> Result<Result<SegmentHeader, Bad>, OpenError> {
+        window.segment_header().map_err(io_error("reading", &self.segment.path))
+    }
+}
+
+fn candidates(place: &Place) -> Result<Vec<Candidate>, OpenError> {
+    let names = place.disk.list(&place.dir).map_err(io_error("listing", &place.dir))?;
+    let mut segments: Vec<_> = names.iter().filter_map(|name| Segment::from_name(&place.dir, name)).collect();
+    segments.sort_by_key(|segment| segment.base);
+    segments.into_iter().map(|segment| candidate(place, segment)).collect()
+}
+
+fn candidate(place: &Place, segment: Segment) -> Result<Candidate, OpenError> {
+    let file = place.disk.open(&segment.path, OpenMode::Write).map_err(io_error("opening", &segment.path))?;
+    let len = file.len().map_err(io_error("reading", &segment.path))?;
+    Ok(Candidate { segment, file, len })
+}
+
+/// Parts the segments to read from those that hold nothing: all empty ones but the newest, and the newest if its creation was cut short.
+fn sort_out(place: &Place, found: Vec<Candidate>) -> Result<(Vec<Candidate>, Vec<Candidate>), OpenError> {
+    let newest = found.last().map(|file| file.segment.base);
+    let (mut kept, mut leftovers) = (Vec::new(), Vec::new());
+    for file in found {
+        let leftover = file.is_empty() && (Some(file.segment.base) != newest || is_stillborn(place, &file)?);
+        if leftover { leftovers.push(file) } else { kept.push(file) }
+    }
+    // Every record below the base was flushed before the file was made: with nothing else left, records are missing.
+    match leftovers.last() {
+        Some(file) if kept.is_empty() && file.segment.base > Position::ZERO => Err(OpenError::Damaged {
+            file: file.segment.path.clone(),
+            offset: 0,
+            defect: Defect::ShortHeader,
+            position: Position::ZERO,
+            mark: file.segment.base,
+        }),
+        _ => Ok((kept, leftovers)),
+    }
+}
+
+/// Whether the empty segment's header never became whole.
+fn is_stillborn(place: &Place, file: &Candidate) -> Result<bool, OpenError> {
+    match file.header(&mut file.window()?)? {
+        Ok(header) => Ok(header.log != place.log || header.base != file.segment.base),
+        Err(Bad::Defect(_)) => Ok(true),
+        Err(Bad::Unsupported(what)) => Err(OpenError::Unsupported { file: file.segment.path.clone(), what }),
+    }
+}
+
+/// Where the valid frames end.
+struct Tail {
+    /// Which of the files.
+    index: usize,
+    header: SegmentHeader,
+    offset: u64,
+    chain: Chain,
+    /// What stands there instead of a frame.
+    defect: Option<Defect>,
+    has_records: bool,
+    /// Where the frames begin that nothing vouches for.
+    unvouched_offset: Option<u64>,
+}
+
+/// Reads the segments in order.
+struct Reader<'a> {
+    place: &'a Place,
+    mark: Position,
+    from: Position,
+    replay: &'a mut dyn Replay,
+    frames: u64,
+    bytes: u64,
+    bytes_total: u64,
+    bytes_reported: u64,
+}
+
+impl<'a> Reader<'a> {
+    fn new(place: &'a Place, mark: Position, from: Position, replay: &'a mut dyn Replay) -> Self {
+        Reader { place, mark, from, replay, frames: 0, bytes: 0, bytes_total: 0, bytes_reported: 0 }
+    }
+
+    fn read_all(&mut self, files: &[Candidate]) -> Result<Tail, OpenError> {
+        let first = self.first_wanted(files)?;
+        self.bytes_total = files[first..].iter().map(|file| file.len).sum();
+        let mut tail = self.read(files, first, None)?;
+        for index in first + 1..files.len() {
+            let base = files[index].segment.base;
+            if base > tail.chain.next {
+                // The name vouches for all below: the file before has lost its end.
+                return Err(self.damaged(&files[tail.index], tail.offset, Defect::Gap, tail.chain.next));
+            }
+            if base < tail.chain.next {
+                if files[index].is_empty() {
+                    break;
+                }
+                return Err(self.damaged(&files[index], 0, Defect::Position, tail.chain.next));
+            }
+            tail = self.read(files, index, Some(&tail.chain))?;
+        }
+        if tail.chain.next < self.mark {
+            return Err(self.damaged(&files[tail.index], tail.offset, Defect::Gap, tail.chain.next));
+        }
+        self.progress(tail.chain.next);
+        Ok(tail)
+    }
+
+    fn first_wanted(&self, files: &[Candidate]) -> Result<usize, OpenError> {
+        let after = files.partition_point(|file| file.segment.base <= self.from);
+        after
+            .checked_sub(1)
+            .ok_or_else(|| OpenError::Truncated { first: files[0].segment.base, wanted: self.from })
+    }
+
+    /// Follows the frames of one segment to their end.
+    fn read(&mut self, files: &[Candidate], index: usize, before: Option<&Chain>) -> Result<Tail, OpenError> {
+        let file = &files[index];
+        let mut window = file.window()?;
+        let header = self.header(file, &mut window)?;
+        let epoch = before.map_or(Epoch::default(), |chain| chain.epoch);
+        let chain = Chain { log: self.place.log, next: file.segment.base, epoch };
+        let mut scan = Scan::new(window, &header, chain);
+        let mut unvouched = VecDeque::new();
+        let mut has_records = false;
+        let defect = loop {
+            match scan.next().map_err(io_error("reading", &file.segment.path))? {
+                Found::End => break None,
+                Found::Bad(Bad::Unsupported(what)) => return Err(unsupported(file, what)),
+                Found::Bad(Bad::Defect(defect)) => break Some(defect),
+                Found::Frame { header, offset, payload } => {
+                    self.mark = self.mark.max(header.mark);
+                    unvouched.push_back((header.base, offset));
+                    has_records |= header.count > 0;
+                    if let Some(frame) = Frame::wanted(&header, payload, self.from) {
+                        self.deliver(frame)?;
+                    }
+                }
+            }
+            while unvouched.front().is_some_and(|(base, _)| *base < self.mark) {
+                unvouched.pop_front();
+            }
+            self.step(scan.chain.next, scan.offset);
+        };
+        let (offset, chain) = (scan.offset, scan.chain);
+        let unvouched_offset = unvouched.front().map(|(_, offset)| *offset);
+        self.bytes += file.len;
+        // A bad frame at the end of a segment whose successor carries on without a gap took no record along.
+        let successor = files.get(index + 1).map(|file| file.segment.base);
+        if let Some(defect) = defect
+            && successor != Some(chain.next)
+        {
+            self.judge(file, scan, defect)?;
+        }
+        Ok(Tail { index, header, offset, chain, defect, has_records, unvouched_offset })
+    }
+
+    /// A segment that may hold frames has a header that was flushed before them: it is whole, or damaged.
+    fn header(&self, file: &Candidate, window: &mut Window) -> Result<SegmentHeader, OpenError> {
+        let header = match file.header(window)? {
+            Ok(header) => header,
+            Err(Bad::Unsupported(what)) => return Err(unsupported(file, what)),
+            Err(Bad::Defect(defect)) => return Err(self.damaged(file, 0, defect, file.segment.base)),
+        };
+        if header.log != self.place.log || header.base != file.segment.base {
+            return Err(self.damaged(file, 0, Defect::Foreign, file.segment.base));
+        }
+        Ok(header)
+    }
+
+    /// Damage, or a torn tail.
+    fn judge(&mut self, file: &Candidate, scan: Scan, defect: Defect) -> Result<(), OpenError> {
+        let (offset, position) = (scan.offset, scan.chain.next);
+        let marked = scan.marks_after().map_err(io_error("reading", &file.segment.path))?;
+        self.mark = self.mark.max(marked);
+        if position < self.mark {
+            return Err(self.damaged(file, offset, defect, position));
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, frame: Frame<'_>) -> Result<(), OpenError> {
+        self.frames += 1;
+        let position = frame.position;
+        self.replay.frame(frame).map_err(|source| OpenError::Replay { position, source })
+    }
+
+    fn step(&mut self, position: Position, offset: u64) {
+        if self.bytes + offset >= self.bytes_reported + PROGRESS_BYTES {
+            self.bytes_reported = self.bytes + offset;
+            let progress = Progress { bytes: self.bytes_reported, bytes_total: self.bytes_total, position };
+            self.replay.progress(progress);
+        }
+    }
+
+    fn progress(&mut self, position: Position) {
+        self.replay.progress(Progress { bytes: self.bytes, bytes_total: self.bytes_total, position });
+    }
+
+    fn damaged(&self, file: &Candidate, offset: u64, defect: Defect, position: Position) -> OpenError {
+        OpenError::Damaged { file: file.segment.path.clone(), offset, defect, position, mark: self.mark }
+    }
+
+    fn report(&self, first: Position, next: Position) -> Recovery {
+        Recovery { first, next, frames: self.frames, bytes: self.bytes, repair: None }
+    }
+}
+
+/// Cuts the torn tail off, makes what nothing vouches for last, and takes up writing at the end.
+fn resume(
+    place: &Place,
+    files: &[Candidate],
+    tail: &Tail,
+    recovery: &mut Recovery,
+) -> Result<(Writer, Segments), OpenError> {
+    let file = &files[tail.index];
+    let path = &file.segment.path;
+    if file.len > tail.offset {
+        file.file.set_len(tail.offset).map_err(io_error("cutting", path))?;
+        recovery.repair = Some(Repair {
+            file: path.clone(),
+            offset: tail.offset,
+            bytes: file.len - tail.offset,
+            defect: tail.defect.unwrap_or(Defect::Magic),
+        });
+    }
+    if let Some(offset) = tail.unvouched_offset {
+        write_again(&*file.file, offset, tail.offset).map_err(io_error("writing", path))?;
+    }
+    file.file.sync_all().map_err(io_error("flushing", path))?;
+    let segments = files[..=tail.index].iter().map(|file| file.segment.clone()).collect();
+    let segments = Arc::new(Mutex::new(segments));
+    let active = Active {
+        segment: file.segment.clone(),
+        file: file.file.clone(),
+        seed: tail.header.seed(),
+        generation: tail.header.generation,
+        end_offset: tail.offset,
+        has_records: tail.has_records,
+    };
+    let epoch = tail.chain.epoch.max(tail.header.epoch).next();
+    let mut writer = Writer::new(place.clone(), segments.clone(), active, epoch, tail.chain.next);
+    if tail.unvouched_offset.is_some() {
+        writer = writer.unvouched();
+        writer.close_off()?;
+    }
+    Ok((writer, segments))
+}
+
+/// Writes bytes in place again. A process that died after a failed flush may have left them in the page cache, marked clean
+/// although the disk does not have them; only writing makes the next flush speak for them.
+fn write_again(file: &dyn DiskFile, mut offset: u64, end: u64) -> io::Result<()> {
+    let mut buffer = vec![0; READ_BYTES.min((end - offset) as usize)];
+    while offset < end {
+        let piece = ((end - offset) as usize).min(buffer.len());
+        if read_up_to_at(file, &mut buffer[..piece], offset)? < piece {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        write_all_at(file, &mut [IoSlice::new(&buffer[..piece])], offset)?;
+        offset += piece as u64;
+    }
+    Ok(())
+}
+
+/// Creates the first segment of a log.
+fn begin(place: &Place) -> Result<(Writer, Segments), OpenError> {
+    let epoch = Epoch(1);
+    let base = Position::ZERO;
+    let salt = (place.options.salt)();
+    let header = SegmentHeader { log: place.log, generation: 1, salt, base, epoch };
+    let active = create_segment(place, header).map_err(|error| match error {
+        CreateError::Later(source) => io_error("creating", &Segment::new(&place.dir, base).path)(source),
+        CreateError::Failed(failure) => failure.into(),
+    })?;
+    let segments = Arc::new(Mutex::new(vec![active.segment.clone()]));
+    Ok((Writer::new(place.clone(), segments.clone(), active, epoch, base), segments))
+}
+
+fn remove_all<'a>(place: &Place, files: impl Iterator<Item = &'a Candidate>) -> Result<(), OpenError> {
+    for file in files {
+        place.disk.remove(&file.segment.path).map_err(io_error("removing", &file.segment.path))?;
+    }
+    place.disk.sync_dir(&place.dir).map_err(io_error("flushing", &place.dir))
+}
+
+fn unsupported(file: &Candidate, what: String) -> OpenError {
+    OpenError::Unsupported { file: file.segment.path.clone(), what }
+}
+
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+    let path = path.to_owned();
+    move |source| OpenError::Io { action, path, source }
+}

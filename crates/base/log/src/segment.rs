@@ -1,0 +1,162 @@
+//! Segment files: their names, and the header block that opens each.
+
+use std::path::{Path, PathBuf};
+
+use crate::crc;
+use crate::error::Defect;
+use crate::frame::Bad;
+use crate::limits::SEGMENT_HEADER_BYTES;
+use crate::position::{Epoch, LogId, Position};
+
+const MAGIC: [u8; 8] = *b"TRIFIDLG";
+const VERSION: u16 = 1;
+const COVERED: usize = 60;
+/// Bytes of the block that carry the header; the rest is zero.
+pub(crate) const HEADER_BYTES: usize = 64;
+const SUFFIX: &str = ".seg";
+
+/// A segment of a log: where it begins and where it lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) base: Position,
+    pub(crate) path: PathBuf,
+}
+
+impl Segment {
+    /// The segment of the log in `dir` that begins at `base`.
+    pub(crate) fn new(dir: &Path, base: Position) -> Self {
+        Segment { base, path: dir.join(format!("{:020}{SUFFIX}", base.get())) }
+    }
+
+    /// The segment with this file name, if it is the name of one.
+    pub(crate) fn from_name(dir: &Path, name: &str) -> Option<Self> {
+        let digits = name.strip_suffix(SUFFIX)?;
+        if digits.len() != 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        Some(Segment::new(dir, Position::new(digits.parse().ok()?)))
+    }
+}
+
+/// The folder of a log.
+pub(crate) fn log_dir(log: LogId) -> PathBuf {
+    Path::new("log").join(log.to_string())
+}
+
+/// The fields of a segment's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentHeader {
+    pub(crate) log: LogId,
+    pub(crate) generation: u64,
+    pub(crate) salt: u64,
+    pub(crate) base: Position,
+    pub(crate) epoch: Epoch,
+}
+
+impl SegmentHeader {
+    /// The whole header block.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut block = vec![0; SEGMENT_HEADER_BYTES as usize];
+        block[..8].copy_from_slice(&MAGIC);
+        block[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        block[12..16].copy_from_slice(&(SEGMENT_HEADER_BYTES as u32).to_le_bytes());
+        block[16..24].copy_from_slice(&self.log.0.to_le_bytes());
+        block[24..32].copy_from_slice(&self.generation.to_le_bytes());
+        block[32..40].copy_from_slice(&self.salt.to_le_bytes());
+        block[40..48].copy_from_slice(&self.base.get().to_le_bytes());
+        block[48..56].copy_from_slice(&self.epoch.0.to_le_bytes());
+        let checksum = crc::of(&block[..COVERED]);
+        block[COVERED..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        block
+    }
+
+    /// Reads the header, its checksum before its version.
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, Bad> {
+        if bytes[..8] != MAGIC {
+            return Err(Defect::Magic.into());
+        }
+        let (covered, checksum) = bytes.split_at(COVERED);
+        if crc::of(covered).to_le_bytes() != checksum {
+            return Err(Defect::HeaderChecksum.into());
+        }
+        let version = u16::from_le_bytes([bytes[8], bytes[9]]);
+        let flags = u16::from_le_bytes([bytes[10], bytes[11]]);
+        let frames_at = u64_at(bytes, 12) & u64::from(u32::MAX);
+        if version != VERSION || flags != 0 || frames_at != SEGMENT_HEADER_BYTES {
+            let what = format!("segment version {version}, flags {flags:#06x}, frames at {frames_at}");
+            return Err(Bad::Unsupported(what));
+        }
+        Ok(SegmentHeader {
+            log: LogId(u64_at(bytes, 16)),
+            generation: u64_at(bytes, 24),
+            salt: u64_at(bytes, 32),
+            base: Position::new(u64_at(bytes, 40)),
+            epoch: Epoch(u64_at(bytes, 48)),
+        })
+    }
+
+    /// What every frame's header checksum in this segment starts from.
+    pub(crate) fn seed(&self) -> u32 {
+        crc::of_pieces(&[&self.generation.to_le_bytes(), &self.salt.to_le_bytes()])
+    }
+}
+
+fn u64_at(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn header() -> SegmentHeader {
+        SegmentHeader { log: LogId(7), generation: 4, salt: 99, base: Position::new(1000), epoch: Epoch(3) }
+    }
+
+    fn block() -> [u8; HEADER_BYTES] {
+        header().encode()[..HEADER_BYTES].try_into().unwrap()
+    }
+
+    #[test]
+    fn names_are_read_back_and_others_ignored() {
+        let dir = log_dir(LogId(0xab));
+        assert_eq!(dir, Path::new("log/00000000000000ab"));
+        let segment = Segment::new(&dir, Position::new(42));
+        assert_eq!(segment.path, dir.join("00000000000000000042.seg"));
+        assert_eq!(Segment::from_name(&dir, "00000000000000000042.seg"), Some(segment));
+        for other in
+            ["42.seg", "0000000000000000004x.seg", "99999999999999999999.seg", "00000000000000000042.tmp", ""]
+        {
+            assert_eq!(Segment::from_name(&dir, other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn is_read_back_and_fills_a_block() {
+        assert_eq!(header().encode().len() as u64, SEGMENT_HEADER_BYTES);
+        assert_eq!(SegmentHeader::decode(&block()), Ok(header()));
+    }
+
+    #[test]
+    fn refuses_another_version() {
+        let mut bytes = block();
+        bytes[8] = 2;
+        let checksum = crc::of(&bytes[..COVERED]);
+        bytes[COVERED..].copy_from_slice(&checksum.to_le_bytes());
+        assert!(
+            matches!(SegmentHeader::decode(&bytes), Err(Bad::Unsupported(what)) if what.contains("version 2"))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_flipped_byte_never_passes(at in 0..HEADER_BYTES, flip in 1..=255u8) {
+            let mut bytes = block();
+            bytes[at] ^= flip;
+            prop_assert!(matches!(SegmentHeader::decode(&bytes), Err(Bad::Defect(_))));
+        }
+    }
+}
