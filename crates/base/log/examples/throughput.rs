@@ -1,0 +1,112 @@
+//! How the log compares with its floor: the same bytes written one after the other, with one `fdatasync` per wave.
+//!
+//! `cargo run --release -p trifid-base-log --example throughput -- [folder]`. Machines differ, so only the ratio means anything;
+//! the two are run in turn, three times, and the median is shown.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // a measuring program: it prints, and a failure ends it
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use trifid_base_log::{DataDir, Log, LogId, Options, Position, RealDisk};
+
+const PAYLOAD: [u8; 1024] = [0x5a; 1024];
+const ROUND: Duration = Duration::from_millis(1500);
+const ROUNDS: usize = 3;
+
+fn main() {
+    let dir = std::env::args_os().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
+    let dir = tempfile::tempdir_in(dir).unwrap();
+    append_cost(dir.path());
+    println!("waiters   appends/s   batches/s   in a batch   floor appends/s   floor flushes/s   log/floor");
+    for waiters in [1, 16, 64, 256, 1024] {
+        let (mut logs, mut floors) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            floors.push(floor(dir.path(), waiters));
+            logs.push(log(dir.path(), waiters));
+        }
+        let (log, floor) = (median(&mut logs), median(&mut floors));
+        println!(
+            "{waiters:7} {:11.0} {:11.0} {:12.1} {:17.0} {:17.0} {:11.2}",
+            log.appends,
+            log.flushes,
+            log.appends / log.flushes,
+            floor.appends,
+            floor.flushes,
+            log.appends / floor.appends
+        );
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Rate {
+    appends: f64,
+    flushes: f64,
+}
+
+fn median(rates: &mut [Rate]) -> Rate {
+    rates.sort_by(|a, b| a.appends.total_cmp(&b.appends));
+    rates[rates.len() / 2]
+}
+
+fn floor(dir: &Path, waiters: usize) -> Rate {
+    let file = File::create(dir.join("floor")).unwrap();
+    let wave = PAYLOAD.repeat(waiters);
+    let (started, mut waves) = (Instant::now(), 0u32);
+    while started.elapsed() < ROUND {
+        file.write_all_at(&wave, u64::from(waves) * wave.len() as u64).unwrap();
+        file.sync_data().unwrap();
+        waves += 1;
+    }
+    let flushes = f64::from(waves) / started.elapsed().as_secs_f64();
+    Rate { appends: flushes * waiters as f64, flushes }
+}
+
+fn open(dir: &Path) -> (DataDir, Log) {
+    let _ = std::fs::remove_dir_all(dir);
+    let dir = DataDir::open(Arc::new(RealDisk::open(dir).unwrap()), Options::default()).unwrap();
+    let log = dir.recover(LogId(1), Position::ZERO, &mut ()).unwrap().0.start(Arc::new(()));
+    (dir, log)
+}
+
+fn log(dir: &Path, waiters: usize) -> Rate {
+    let (_dir, log) = open(&dir.join("log"));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let started = Instant::now();
+    runtime.block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..waiters {
+            let log = log.clone();
+            tasks.spawn(async move {
+                while started.elapsed() < ROUND {
+                    log.append(&[&PAYLOAD]).unwrap().durable().await.unwrap();
+                }
+            });
+        }
+        tasks.join_all().await;
+    });
+    let (stats, seconds) = (log.stats(), started.elapsed().as_secs_f64());
+    Rate { appends: stats.frames as f64 / seconds, flushes: stats.batches as f64 / seconds }
+}
+
+/// The caller's share alone: bursts that stay in the queue while a flush is under way.
+fn append_cost(dir: &Path) {
+    const BURST: u32 = 1000;
+    let (_dir, log) = open(&dir.join("cost"));
+    let (mut best, mut tickets) = (Duration::MAX, Vec::with_capacity(BURST as usize));
+    for _ in 0..200 {
+        let started = Instant::now();
+        for _ in 0..BURST {
+            tickets.push(log.append(&[&PAYLOAD]).unwrap());
+        }
+        best = best.min(started.elapsed());
+        while tickets.last().is_some_and(|ticket| ticket.decided().is_none()) {
+            std::thread::yield_now();
+        }
+        tickets.clear();
+    }
+    println!("append of {} bytes: {:.0} ns", PAYLOAD.len(), best.as_nanos() as f64 / f64::from(BURST));
+}

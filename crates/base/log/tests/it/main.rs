@@ -1,0 +1,12 @@
+//! The log through its public surface: on the simulated disk, and on the real one.
+
+#![allow(clippy::unwrap_used)] // the whole binary is tests; the lint's own exception sees `#[test]` functions only
+
+mod appending;
+mod damage;
+mod drill;
+mod faults;
+mod golden;
+mod kill;
+mod power_cut;
+mod support;
