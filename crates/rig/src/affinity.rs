@@ -1,7 +1,8 @@
 //! Which core runs what.
 //!
-//! A child inherits the cores of the thread that starts it. So a thread that moves to a core, starts the server and moves back has placed the server before
-//! its first instruction, without code between fork and exec.
+//! A child inherits the cores of the thread that starts it. So a thread that moves to a core, starts the
+//! server and moves back has placed the server before its first instruction, without code between fork and
+//! exec.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;

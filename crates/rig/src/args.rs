@@ -17,7 +17,8 @@ pub struct Args {
 /// The suites.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Suite {
-    /// List, retrieve, update and create, in multiples of the floor; then the file store against the memory store.
+    /// List, retrieve, update and create, in multiples of the floor; then the file store against the memory
+    /// store.
     Shapes(Run),
     /// Bytes resident per entity, the first answer of a cold start, and memory when idle.
     Memory(Run),

@@ -1,4 +1,5 @@
-//! A blocking client for everything that is not measured: seeding, learning what answers look like, and looking at them.
+//! A blocking client for everything that is not measured: seeding, learning what answers look like, and
+//! looking at them.
 
 use crate::error::Error;
 use crate::limits;
@@ -84,7 +85,8 @@ impl Client {
     }
 }
 
-/// The fields that a floor repeats. `Date`, `Content-Length` and `Connection` belong to the server that sends them.
+/// The fields that a floor repeats. `Date`, `Content-Length` and `Connection` belong to the server that
+/// sends them.
 fn header_fields(head: &[u8]) -> Vec<(String, String)> {
     let text = String::from_utf8_lossy(head);
     let fields = text.lines().skip(1).filter_map(|line| line.split_once(':'));

@@ -1,7 +1,8 @@
 //! Numbers: latency histograms that fold, and the median of rounds with its spread.
 //!
-//! A round is one sample. Several rounds give a median and the range between the lowest and the highest, which says more about a shared machine
-//! than a standard deviation of five. Ratios are taken round by round between neighbours in time, then summarised: drift of the machine cancels.
+//! A round is one sample. Several rounds give a median and the range between the lowest and the highest,
+//! which says more about a shared machine than a standard deviation of five. Ratios are taken round by
+//! round between neighbours in time, then summarised: drift of the machine cancels.
 
 use crate::limits;
 use hdrhistogram::Histogram;

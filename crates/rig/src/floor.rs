@@ -1,10 +1,13 @@
 //! The floor: the least that any server must do.
 //!
-//! A bare hyper server on one thread that reads each request to its end and answers fixed bytes: those that the broker answered. It speaks HTTP, owns a socket with
-//! TCP_NODELAY and does nothing else, so its CPU per request is what no server in this language and runtime can go below. With a journal it becomes the floor of durable
-//! writes: the bodies of all requests that arrived in the meantime are one wave, written once and flushed once before any of them is answered.
+//! A bare hyper server on one thread that reads each request to its end and answers fixed bytes: those that
+//! the broker answered. It speaks HTTP, owns a socket with TCP_NODELAY and does nothing else, so its CPU
+//! per request is what no server in this language and runtime can go below. With a journal it becomes the
+//! floor of durable writes: the bodies of all requests that arrived in the meantime are one wave, written
+//! once and flushed once before any of them is answered.
 //!
-//! It runs as a process of its own (`trifid bench floor`), because its CPU is read from `/proc` exactly as the broker's is.
+//! It runs as a process of its own (`trifid bench floor`), because its CPU is read from `/proc` exactly as
+//! the broker's is.
 
 mod journal;
 

@@ -1,14 +1,16 @@
 //! The generator: one thread, raw non-blocking sockets, one epoll.
 //!
-//! Each connection has at most one request in flight. **Closed** load sends the next request the moment an answer is complete, so it finds out how
-//! much a server can do; **paced** load sends at a fixed rate, so two servers can be compared under the same work. Per request it costs one `read`, one `write`, one clock reading,
-//! a copy of the request and a share of one `epoll_wait`: less than the least server, which must do the same and speak HTTP besides.
+//! Each connection has at most one request in flight. **Closed** load sends the next request the moment an
+//! answer is complete, so it finds out how much a server can do; **paced** load sends at a fixed rate, so
+//! two servers can be compared under the same work. Per request it costs one `read`, one `write`, one clock
+//! reading, a copy of the request and a share of one `epoll_wait`: less than the least server, which must
+//! do the same and speak HTTP besides.
 //!
-//! Every answer is checked (status, length, and the body where it is known). The first wrong one ends the measurement: a figure of wrong
-//! answers is worth nothing.
+//! Every answer is checked (status, length, and the body where it is known). The first wrong one ends the
+//! measurement: a figure of wrong answers is worth nothing.
 //!
-//! A paced request is due at a tick of the clock and its latency counts from there, also when no connection was free: a slow server
-//! cannot hide its queue by slowing the generator down.
+//! A paced request is due at a tick of the clock and its latency counts from there, also when no connection
+//! was free: a slow server cannot hide its queue by slowing the generator down.
 
 mod arrivals;
 
@@ -98,7 +100,8 @@ impl Window {
         self.generator_cpu.as_secs_f64() * 1e6 / self.latency.count() as f64
     }
 
-    /// The window measured the generator, or a paced load was not kept up: its figures say nothing about the server.
+    /// The window measured the generator, or a paced load was not kept up: its figures say nothing about
+    /// the server.
     pub(crate) fn void(&self) -> bool {
         let behind = self.offered.is_some_and(|offered| self.rate() < offered * limits::PACE_KEPT_MIN);
         self.generator_busy() > limits::GENERATOR_BUSY_MAX || behind
@@ -287,8 +290,8 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Reads until the socket is empty. A short read means empty (epoll(7): with edge triggering, a stream that gave less than asked is drained), which saves the
-    /// second `read` of nearly every answer.
+    /// Reads until the socket is empty. A short read means empty (epoll(7): with edge triggering, a stream
+    /// that gave less than asked is drained), which saves the second `read` of nearly every answer.
     fn read(&mut self, index: usize) -> Result<(), Error> {
         loop {
             let length = match self.connections[index].socket.read(&mut self.buffer) {
@@ -370,7 +373,8 @@ fn connect(address: SocketAddr, poll: &Poll, token: Token) -> io::Result<Connect
     let socket = std::net::TcpStream::connect(address)?;
     socket.set_nodelay(true)?;
     socket.set_nonblocking(true)?;
-    // The cheapest congestion control: on the loopback there is no congestion. A system that does not allow it keeps its own.
+    // The cheapest congestion control: on the loopback there is no congestion. A system that does not allow
+    // it keeps its own.
     let _ = rustix::net::sockopt::set_tcp_congestion(&socket, "reno");
     let mut socket = TcpStream::from_std(socket);
     poll.registry().register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;

@@ -1,8 +1,9 @@
 //! The rig: load, sampling, floors, verdicts and reports, from outside the doors only.
 //!
-//! A benchmark that links the server it measures is measuring itself. So the rig knows no door: it starts the program it is given, finds its address, speaks to it over
-//! sockets and reads its CPU and memory from `/proc`. Beside each broker it starts a **floor**, the least server that could have answered the same bytes, and judges
-//! the broker in multiples of it: absolute figures mean nothing on another machine.
+//! A benchmark that links the server it measures is measuring itself. So the rig knows no door: it starts
+//! the program it is given, finds its address, speaks to it over sockets and reads its CPU and memory from
+//! `/proc`. Beside each broker it starts a **floor**, the least server that could have answered the same
+//! bytes, and judges the broker in multiples of it: absolute figures mean nothing on another machine.
 //!
 //! ```text
 //!  args -> suite (shapes, memory) -> report -> text, JSON, exit code
@@ -13,8 +14,9 @@
 //!             +-- verdict     targets held or missed
 //! ```
 //!
-//! What keeps a figure honest: floor and broker take turns within one run; each figure is the median of rounds, with their range; CPU is compared at the same offered rate;
-//! a round whose generator was over 90 % busy is void; every answer is checked, and the first wrong one ends the run.
+//! What keeps a figure honest: floor and broker take turns within one run; each figure is the median of
+//! rounds, with their range; CPU is compared at the same offered rate; a round whose generator was over nine
+//! tenths busy is void; every answer is checked, and the first wrong one ends the run.
 //!
 //! Linux only: `/proc`, epoll and timerfd.
 
@@ -53,9 +55,11 @@ use report::Findings;
 use shapes::Bench;
 use std::path::Path;
 
-/// Runs a suite against `program`, the binary that understands `serve` and `bench floor`. `progress` is told what is going on.
+/// Runs a suite against `program`, the binary that understands `serve` and `bench floor`. `progress` is
+/// told what is going on.
 ///
-/// A suite gives a report; [`Report::held`] decides the exit code. The floor serves until its process ends and gives none.
+/// A suite gives a report; [`Report::held`] decides the exit code. The floor serves until its process ends
+/// and gives none.
 pub fn run(args: &Args, program: &Path, progress: &mut dyn FnMut(&str)) -> Result<Option<Report>, Error> {
     match &args.suite {
         Suite::Shapes(run) => {

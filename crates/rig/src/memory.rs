@@ -1,7 +1,8 @@
 //! The suite `memory`: bytes resident per entity, the first answer of a cold start, and memory when idle.
 //!
-//! Entities are created over the API, a thousand in a batch; what the process holds afterwards more than before, divided by their number, is what one costs with all its
-//! indexes, allocator slack included. The floor beside it is the length of what was posted.
+//! Entities are created over the API, a thousand in a batch; what the process holds afterwards more than
+//! before, divided by their number, is what one costs with all its indexes, allocator slack included. The
+//! floor beside it is the length of what was posted.
 
 use crate::args::Mode;
 use crate::broker::{self, BATCH_CREATE, Context, ENTITIES, Store};

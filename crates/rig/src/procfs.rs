@@ -1,7 +1,8 @@
 //! What `/proc` tells about a process: CPU in nanoseconds, resident memory, and the machine beneath.
 //!
-//! CPU comes from the `schedstat` of each thread, which counts nanoseconds; the ticks of `stat` (a hundredth of a second) serve when a thread
-//! ended within the window and took its count with it. Memory is `VmRSS`. Parsers are pure and take text; readers are one line each.
+//! CPU comes from the `schedstat` of each thread, which counts nanoseconds; the ticks of `stat` (a
+//! hundredth of a second) serve when a thread ended within the window and took its count with it. Memory is
+//! `VmRSS`. Parsers are pure and take text; readers are one line each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -91,7 +92,8 @@ fn parse_schedstat(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// `stat`: the command in parentheses may hold anything, so fields are counted from its last parenthesis; `utime` and `stime` are the 14th and 15th.
+/// `stat`: the command in parentheses may hold anything, so fields are counted from its last parenthesis;
+/// `utime` and `stime` are the 14th and 15th.
 fn parse_stat_ticks(text: &str) -> Option<u64> {
     let (_, after) = text.rsplit_once(')')?;
     let mut fields = after.split_ascii_whitespace().skip(11);

@@ -1,7 +1,8 @@
 //! The report: one form for all suites, as JSON and as text.
 //!
-//! A **cell** is one server under one load; its figures are medians of rounds. A **ratio** compares one figure of two cells, round by round. A **target** bounds one figure or ratio.
-//! The text is rendered from the same structure, so both say the same.
+//! A **cell** is one server under one load; its figures are medians of rounds. A **ratio** compares one
+//! figure of two cells, round by round. A **target** bounds one figure or ratio. The text is rendered from
+//! the same structure, so both say the same.
 
 mod text;
 

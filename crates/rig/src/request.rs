@@ -1,7 +1,8 @@
 //! Pre-encoded requests.
 //!
-//! All bytes of a request exist before the first one is sent; the loop only copies them. Where each request must be its own (a create needs a new
-//! id), a template has slots of twelve characters that receive a running number: twelve bytes written, nothing formatted, lengths unchanged.
+//! All bytes of a request exist before the first one is sent; the loop only copies them. Where each request
+//! must be its own (a create needs a new id), a template has slots of twelve characters that receive a
+//! running number: twelve bytes written, nothing formatted, lengths unchanged.
 
 use memchr::memmem;
 

@@ -1,8 +1,9 @@
 //! A response scanner: the least that must be read of an HTTP/1.1 response to know where it ends.
 //!
-//! It finds the end of the head, reads the status and `Content-Length`, and counts the body down without looking at it. One pass over
-//! the head, no copy unless the head arrives in pieces. It is not a client: a response that is framed in any other way (chunked, or
-//! ended by the close of the connection) is a fault, because the servers that the rig drives know their lengths.
+//! It finds the end of the head, reads the status and `Content-Length`, and counts the body down without
+//! looking at it. One pass over the head, no copy unless the head arrives in pieces. It is not a client: a
+//! response that is framed in any other way (chunked, or ended by the close of the connection) is a fault,
+//! because the servers that the rig drives know their lengths.
 
 use crate::limits;
 
@@ -65,7 +66,8 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    /// Reads from `bytes` up to the end of the current response. Answers how many bytes it took, and the response once it is complete.
+    /// Reads from `bytes` up to the end of the current response. Answers how many bytes it took, and the
+    /// response once it is complete.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<Answer>), Fault> {
         let mut taken = 0;
         if self.open.is_none() {
@@ -156,7 +158,8 @@ fn status_line(line: &[u8]) -> Result<u16, Fault> {
     u16::try_from(status).map_err(|_| Fault::StatusLine)
 }
 
-/// Looks at the three headers that decide where the body ends. The length of a name rules out nearly all others at once.
+/// Looks at the three headers that decide where the body ends. The length of a name rules out nearly all
+/// others at once.
 fn header(line: &[u8], length: &mut Option<u64>) -> Result<(), Fault> {
     let colon = memchr::memchr(b':', line).ok_or(Fault::HeaderLine)?;
     let (name, value) = (&line[..colon], &line[colon + 1..]);
@@ -216,7 +219,9 @@ mod tests {
 
     #[test]
     fn responses_end_where_their_length_says() {
-        let bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhelloHTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 201\r\nContent-Length:0\r\n\r\n";
+        let bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello\
+            HTTP/1.1 204 No Content\r\n\r\n\
+            HTTP/1.1 201\r\nContent-Length:0\r\n\r\n";
         let expected =
             [(200, 5), (204, 0), (201, 0)].map(|(status, body_bytes)| Answer { status, body_bytes });
         assert_eq!(whole(bytes).unwrap(), expected);

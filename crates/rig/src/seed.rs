@@ -1,7 +1,7 @@
 //! The entities that are measured: five attributes each, of the kinds that a fleet posts.
 //!
-//! Two numbers with unit and time, a string, a position and a relationship. Every value has a fixed width, so all entities have the same length and a wrong length
-//! is a wrong answer.
+//! Two numbers with unit and time, a string, a position and a relationship. Every value has a fixed width,
+//! so all entities have the same length and a wrong length is a wrong answer.
 
 use serde_json::Value;
 
@@ -21,9 +21,18 @@ pub(crate) fn entity(id: &str, number: usize) -> String {
     let (east, north) = (100_000 + number * 37 % 900_000, 100_000 + number * 91 % 900_000);
     let (second, plate, operator) = (number % 60, number % 1_000_000, number % 10);
     let at = format!("2026-05-14T09:30:{second:02}Z");
-    format!(
-        r#"{{"id":"{id}","type":"{TYPE}","speed":{{"type":"Property","value":{speed},"unitCode":"KMH","observedAt":"{at}"}},"batteryLevel":{{"type":"Property","value":0.{level}1,"observedAt":"{at}"}},"licensePlate":{{"type":"Property","value":"PL-{plate:06}"}},"location":{{"type":"GeoProperty","value":{{"type":"Point","coordinates":[-20.{east}1,38.{north}1]}},"observedAt":"{at}"}},"operatedBy":{{"type":"Relationship","object":"urn:ngsi-ld:Organization:operator-{operator}"}}}}"#
-    )
+    let attributes = [
+        format!(r#""speed":{{"type":"Property","value":{speed},"unitCode":"KMH","observedAt":"{at}"}}"#),
+        format!(r#""batteryLevel":{{"type":"Property","value":0.{level}1,"observedAt":"{at}"}}"#),
+        format!(r#""licensePlate":{{"type":"Property","value":"PL-{plate:06}"}}"#),
+        format!(
+            r#""location":{{"type":"GeoProperty","value":{{"type":"Point","coordinates":[-20.{east}1,38.{north}1]}},"observedAt":"{at}"}}"#
+        ),
+        format!(
+            r#""operatedBy":{{"type":"Relationship","object":"urn:ngsi-ld:Organization:operator-{operator}"}}"#
+        ),
+    ];
+    format!(r#"{{"id":"{id}","type":"{TYPE}",{}}}"#, attributes.join(","))
 }
 
 /// The body of a partial update of [`PATCHED`] (5.6.4): its value alone.
@@ -36,7 +45,8 @@ pub(crate) fn speed(number: usize) -> String {
     format!("{}.{}", 10 + number * 13 % 90, 1 + number * 7 % 9)
 }
 
-/// Whether an answer is the entity that was posted: the same members with the same values, nothing more, nothing less. A `@context` is the answer's own.
+/// Whether an answer is the entity that was posted: the same members with the same values, nothing more,
+/// nothing less. A `@context` is the answer's own.
 pub(crate) fn same(posted: &Value, answered: &Value) -> bool {
     let (Value::Object(posted), Value::Object(answered)) = (posted, answered) else {
         return posted == answered;

@@ -1,7 +1,8 @@
 //! A server process: started on a core, found by the line it prints, stopped with the suite.
 //!
-//! The address is agreed: a server prints one line with `listening http=ADDRESS` to its standard error once it accepts connections. The rest of what it prints
-//! is kept for an error message. No `TRIFID_*` variable of the caller reaches it, so a measurement does not depend on the shell.
+//! The address is agreed: a server prints one line with `listening http=ADDRESS` to its standard error once
+//! it accepts connections. The rest of what it prints is kept for an error message. No `TRIFID_*` variable
+//! of the caller reaches it, so a measurement does not depend on the shell.
 
 use crate::affinity;
 use crate::error::Error;

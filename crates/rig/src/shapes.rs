@@ -1,10 +1,12 @@
 //! The suite `shapes`: what each kind of request costs, in multiples of the floor.
 //!
-//! For each shape a broker and a floor run side by side on the server's core, and the generator drives first one, then the other, round after round:
-//! closed, which shows how much each can do, then paced at the same rate, where their CPU per request is compared. Neighbours in time see the same machine, so the
+//! For each shape a broker and a floor run side by side on the server's core, and the generator drives
+//! first one, then the other, round after round: closed, which shows how much each can do, then paced at
+//! the same rate, where their CPU per request is compared. Neighbours in time see the same machine, so the
 //! ratio of a round is worth more than either figure.
 //!
-//! Before anything is counted each request is sent once and its answer is looked at; what it looks like is then the expectation of every answer that follows.
+//! Before anything is counted each request is sent once and its answer is looked at; what it looks like is
+//! then the expectation of every answer that follows.
 
 mod cell;
 mod shape;

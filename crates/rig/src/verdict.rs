@@ -1,7 +1,8 @@
 //! Targets, and whether they are held.
 //!
-//! A target is a bound on one figure. It is held or missed on the median; a figure that could not be measured (every round void) is a miss, because a target that
-//! nobody can check is not held. A smoke run judges nothing: its figures come from debug binaries and short windows.
+//! A target is a bound on one figure. It is held or missed on the median; a figure that could not be
+//! measured (every round void) is a miss, because a target that nobody can check is not held. A smoke run
+//! judges nothing: its figures come from debug binaries and short windows.
 
 use crate::figures::Spread;
 use serde::Serialize;

@@ -1,7 +1,8 @@
 //! One write and one flush a wave.
 //!
-//! Requests hand their bytes to the wave that is gathering and wait. The committer takes the whole wave, writes it, flushes it, and answers all of it; what
-//! arrives meanwhile is the next wave. Waves grow with the load by themselves, there is no timer.
+//! Requests hand their bytes to the wave that is gathering and wait. The committer takes the whole wave,
+//! writes it, flushes it, and answers all of it; what arrives meanwhile is the next wave. Waves grow with
+//! the load by themselves, there is no timer.
 
 use crate::error::Error;
 use bytes::Bytes;
@@ -50,7 +51,8 @@ impl Journal {
         let waves = Arc::clone(&gathering);
         std::thread::spawn(move || {
             while let Some(wave) = waves.take() {
-                // After a failed flush nobody knows what is on the disk: the floor ends, and the measurement with it.
+                // After a failed flush nobody knows what is on the disk: the floor ends, and the
+                // measurement with it.
                 if commit(&mut file, &wave.bytes).is_err() {
                     std::process::abort();
                 }

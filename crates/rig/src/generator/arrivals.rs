@@ -1,7 +1,8 @@
 //! When the next request is due.
 //!
-//! A closed load is always due. A paced load follows a timer of the kernel with a tick of [`limits::PACE_TICK`] in the same epoll as the sockets: no busy
-//! waiting, so the generator's utilisation stays a true figure. Requests that fall due between two ticks leave at the later one.
+//! A closed load is always due. A paced load follows a timer of the kernel with a tick of
+//! [`limits::PACE_TICK`] in the same epoll as the sockets: no busy waiting, so the generator's utilisation
+//! stays a true figure. Requests that fall due between two ticks leave at the later one.
 
 use super::Pace;
 use crate::limits;

@@ -1,4 +1,5 @@
-//! The report for people: a block for each name and load with a line for each side, the ratios beneath, the targets at the end.
+//! The report for people: a block for each name and load with a line for each side, the ratios beneath, the
+//! targets at the end.
 
 use super::{Cell, Ratio, Report};
 use crate::figures::Spread;

@@ -34,7 +34,8 @@ impl Series {
         self.rounds.push((floor, broker));
     }
 
-    /// Adds both cells and their ratios to the findings; returns the CPU of the broker in multiples of the floor's.
+    /// Adds both cells and their ratios to the findings; returns the CPU of the broker in multiples of the
+    /// floor's.
     pub(super) fn report(
         &self,
         name: &str,

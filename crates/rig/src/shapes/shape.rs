@@ -11,7 +11,8 @@ use crate::verdict::{Bound, Target};
 
 /// How many values each entity is given in turn by PATCH.
 const VALUES: usize = 8;
-/// The running number of the create that is sent once before counting; the others start at zero and never get there.
+/// The running number of the create that is sent once before counting; the others start at zero and never
+/// get there.
 const PROBE: u64 = 999_999_999_999;
 /// How many created entities are looked at after each run.
 const LOOKED_AT: u64 = 20;
@@ -72,8 +73,8 @@ impl Shape {
         })
     }
 
-    /// Sends each request once, looks at its answer, and lets every later answer be expected to equal it where it cannot change. Returns an answer for the
-    /// floor to repeat.
+    /// Sends each request once, looks at its answer, and lets every later answer be expected to equal it
+    /// where it cannot change. Returns an answer for the floor to repeat.
     pub(super) fn learn(self, context: &mut Context, requests: &mut Requests) -> Result<Reply, Error> {
         let mut first = None;
         for template in requests.templates_mut() {

@@ -1,7 +1,8 @@
 //! The file store against the memory store: updates at 256 clients, with every acknowledged one durable.
 //!
-//! Three sides take turns: the memory store, the file store, and the floor of durable writes, which writes and flushes each wave of bodies before it answers. Afterwards each entity is
-//! given one more value, the broker of the file store is killed without warning, and a new one on the same folder must know them all.
+//! Three sides take turns: the memory store, the file store, and the floor of durable writes, which writes
+//! and flushes each wave of bodies before it answers. Afterwards each entity is given one more value, the
+//! broker of the file store is killed without warning, and a new one on the same folder must know them all.
 
 use super::shape::Shape;
 use super::{Bench, Side, cell, seed_all};
