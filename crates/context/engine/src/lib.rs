@@ -13,6 +13,7 @@
 
 pub mod action;
 pub mod broker;
+pub mod contexts;
 pub mod error;
 pub mod journal;
 pub mod limits;

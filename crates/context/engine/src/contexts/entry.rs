@@ -79,7 +79,9 @@ impl Usage {
     const NEVER: i64 = i64::MIN;
 
     pub(super) fn new() -> Usage {
-        Usage((0..LANES).map(|_| CachePadded::new((AtomicU64::new(0), AtomicI64::new(Usage::NEVER)))).collect())
+        Usage(
+            (0..LANES).map(|_| CachePadded::new((AtomicU64::new(0), AtomicI64::new(Usage::NEVER)))).collect(),
+        )
     }
 
     pub(super) fn touch(&self, now: Instant) {
@@ -174,8 +176,8 @@ pub(super) struct Merged {
     pub(super) parts: Vec<Arc<Entry>>,
     /// A tenant whose hosted context is among the parts; nobody else may use it.
     pub(super) owner: Option<Box<str>>,
-    /// Valid while the store's epoch is this one and until then.
-    pub(super) epoch: u64,
+    /// Valid while the store's epoch is this one (always without one) and until then.
+    pub(super) epoch: Option<u64>,
     pub(super) valid_until: Instant,
     pub(super) weight: usize,
 }
@@ -183,7 +185,7 @@ pub(super) struct Merged {
 impl Merged {
     /// The context, if it may still be used as it is; counts the use.
     pub(super) fn take(&self, tenant: &str, epoch: u64, now: Instant) -> Option<Active> {
-        let usable = self.epoch == epoch
+        let usable = self.epoch.is_none_or(|own| own == epoch)
             && now < self.valid_until
             && self.owner.as_deref().is_none_or(|owner| owner == tenant);
         usable.then(|| {

@@ -18,26 +18,34 @@ pub(super) struct Freshness {
     pub(super) fresh_until: Instant,
     /// Usable while asking until then; never before `fresh_until`.
     pub(super) stale_until: Instant,
+    /// Not usable when asking fails.
+    pub(super) strict: bool,
 }
 
 impl Freshness {
     /// Of something that never changes.
-    pub(super) const FOREVER: Freshness =
-        Freshness { store: true, fresh_until: Instant(i64::MAX), stale_until: Instant(i64::MAX) };
+    pub(super) const FOREVER: Freshness = Freshness {
+        store: true,
+        fresh_until: Instant(i64::MAX),
+        stale_until: Instant(i64::MAX),
+        strict: false,
+    };
 
     /// Judges a response received at `now`.
     pub(super) fn of(headers: &CacheHeaders, now: Instant) -> Freshness {
         let control = Control::parse(headers.cache_control.as_deref().unwrap_or_default());
         let lifetime = if control.no_cache { 0 } else { lifetime(&control, headers, now) };
         let age = headers.age.as_deref().and_then(seconds).unwrap_or(0);
-        let fresh_until = Instant(now.0.saturating_add(lifetime.min(FRESHNESS_MAX).saturating_sub(age).max(0)));
+        let fresh_until =
+            Instant(now.0.saturating_add(lifetime.min(FRESHNESS_MAX).saturating_sub(age).max(0)));
+        let strict = control.no_cache || control.must_revalidate;
         let grace = match control.stale_while_revalidate {
-            _ if control.no_cache || control.must_revalidate => 0,
+            _ if strict => 0,
             Some(grace) => grace,
             None => STALE_WHILE_REVALIDATE,
         };
         let stale_until = Instant(fresh_until.0.saturating_add(grace.min(FRESHNESS_MAX)));
-        Freshness { store: !control.no_store, fresh_until, stale_until }
+        Freshness { store: !control.no_store, fresh_until, stale_until, strict }
     }
 }
 
@@ -145,7 +153,8 @@ mod tests {
     #[test]
     fn dates_of_http_are_read() {
         assert_eq!(http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(NOW));
-        for bad in ["0", "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 6 Nov"] {
+        for bad in ["0", "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 6 Nov"]
+        {
             assert_eq!(http_date(bad), None, "{bad}");
         }
     }

@@ -56,6 +56,11 @@ impl Announcement {
         Announcement { url: Some(url.into()), json: quoted(url).into() }
     }
 
+    /// The URL, if one names the context.
+    pub fn link(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
     /// A context given as this JSON text: the value of a member `@context`. Text that is one URL, also as the
     /// only item of an array, names it by that URL.
     pub fn json(value: crate::json::Value<'_>) -> Announcement {
@@ -250,7 +255,7 @@ impl Context {
     /// The URL that names this context in a `Link` header (6.3.5); `None` when no single URL does, and somebody
     /// must host it first.
     pub fn link(&self) -> Option<&str> {
-        self.announcement.url.as_deref()
+        self.announcement.link()
     }
 
     /// The value of the member `@context` of an answer, as JSON text: what the client named, the core being
