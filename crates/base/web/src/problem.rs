@@ -14,7 +14,7 @@ use crate::body::Body;
 use crate::face::Response;
 
 /// One refusal of the shell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShellProblem {
     /// 400: the body's framing broke, or the client stopped in the middle of it.
     BadBody,

@@ -10,11 +10,24 @@
 mod tokens;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use trifid_base_runtime::section;
+
 pub(crate) use tokens::{Table, bearer};
 pub use tokens::{TokenError, TokenFileError, Tokens, generate_token, hash_token};
+
+section! {
+    /// Who may call.
+    pub struct Options in "auth" {
+        /// The file of hashed bearer tokens; with it every request needs a token.
+        tokens_file: Option<PathBuf> = "",
+        /// Whether everybody who can reach a listener beyond loopback may do everything.
+        allow_unauthenticated: bool = "false",
+    }
+}
 
 /// What a caller may do; each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,5 +97,10 @@ impl Principal {
     /// The caller of a server that asks for no tokens: all tenants, all roles.
     pub const fn local() -> Self {
         Self { tenant: TenantScope::Any, role: Role::Admin, name: None }
+    }
+
+    /// A caller without a token, where a door lets everybody in. It can name any tenant and do no more than read.
+    pub(crate) const fn anonymous() -> Self {
+        Self { tenant: TenantScope::Any, role: Role::Read, name: None }
     }
 }
