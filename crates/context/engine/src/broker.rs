@@ -22,6 +22,7 @@ mod provision;
 mod purge;
 
 pub use batch::{BatchError, BatchItem, BatchResult};
+pub use consumption::Paging;
 pub use discovery::{AttributeInfo, TypeInfo, TypeList};
 pub use provision::{AttributeSelector, MergeOptions, NotUpdated, UpdateResult};
 pub use purge::Purged;

@@ -20,6 +20,8 @@ pub mod limits;
 pub mod memory;
 pub mod store;
 pub mod tenant;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod time;
 
 pub use broker::{Broker, Call};

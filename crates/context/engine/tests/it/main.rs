@@ -1,0 +1,3 @@
+//! The store in memory under the behavioural suite.
+
+mod memory;
