@@ -2,12 +2,14 @@
 
 use crate::client::{Client, Reply};
 use crate::error::Error;
+use crate::limits;
 use crate::request::{Expect, Template};
 use crate::seed;
 use crate::server::Server;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The path of the entities (6.4).
 pub(crate) const ENTITIES: &str = "/ngsi-ld/v1/entities";
@@ -25,7 +27,7 @@ pub(crate) enum Store<'a> {
     File(&'a Path),
 }
 
-/// Starts `trifid serve` with one HTTP core and the context door alone.
+/// Starts `trifid serve` with one HTTP core and the context door alone, and returns at its first 200.
 pub(crate) fn start(
     name: &'static str,
     program: &Path,
@@ -49,7 +51,9 @@ pub(crate) fn start(
             set("data_dir", folder.as_os_str());
         }
     }
-    Server::start(name, program, &arguments, directory, core)
+    let server = Server::start(name, program, &arguments, directory, core)?;
+    Context::connect(&server)?.until_healthy()?;
+    Ok(server)
 }
 
 /// A connection to a broker that speaks in entities.
@@ -90,9 +94,19 @@ impl Context {
         Ok(reply)
     }
 
-    /// Waits for nothing: one look at the health.
-    pub(crate) fn healthy(&mut self) -> Result<(), Error> {
-        self.call("GET", HEALTH, None, 200).map(drop)
+    /// Asks for the health until it is 200. A broker that listens while it recovers answers 503.
+    fn until_healthy(&mut self) -> Result<(), Error> {
+        let mut request = Vec::new();
+        Template::new("GET", &self.host, HEALTH, None, Expect::status(200)).write(0, &mut request);
+        let deadline = Instant::now() + limits::START_WAIT;
+        loop {
+            let reply = self.client.call(&request)?;
+            match reply.status {
+                200 => return Ok(()),
+                503 if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                _ => return Err(self.wrong(format!("{HEALTH}: {reply:.300}"))),
+            }
+        }
     }
 
     /// Creates one entity.

@@ -47,7 +47,6 @@ fn starts(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Error> {
     for round in 1..=bench.options.rounds {
         (bench.progress)(&format!("cold start: round {round} of {}", bench.options.rounds));
         let server = start(bench)?;
-        Context::connect(&server)?.healthy()?;
         first.push(server.started().elapsed().as_secs_f64() * 1000.0);
         std::thread::sleep(settle(bench.options.mode));
         idle.push(resident(&server)? as f64 / MIB);
@@ -99,7 +98,6 @@ fn entities(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Error>
     let total = count(bench.options.mode);
     let server = start(bench)?;
     let mut context = Context::connect(&server)?;
-    context.healthy()?;
     let before = resident(&server)?;
     let filling = Instant::now();
     let posted_bytes = fill(bench, &mut context, total)?;
