@@ -63,7 +63,7 @@ fn starts(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Error> {
         let measured = figures.get(figure).copied();
         findings.targets.push(Target::judge(name, Bound::AtMost(bound), None, measured, judging));
     }
-    findings.cells.push(cell("cold start", "start", figures));
+    findings.cells.push(Cell { clients: 0, ..cell("start", "cold", figures) });
     Ok(())
 }
 

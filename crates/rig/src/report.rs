@@ -48,7 +48,7 @@ pub struct Cell {
     pub side: String,
     /// `closed`, `paced`, or what else drives it.
     pub load: &'static str,
-    /// Connections.
+    /// Connections; none where nothing is driven.
     pub clients: usize,
     /// Requests offered a second, if paced.
     pub offered_per_s: Option<f64>,
@@ -86,6 +86,11 @@ impl Report {
         let Findings { cells, ratios, targets } = findings;
         let held = verdict::all_held(&targets);
         Report { schema: SCHEMA, suite, mode, environment, cells, ratios, targets, held }
+    }
+
+    /// No target was missed: what the exit code says.
+    pub fn held(&self) -> bool {
+        self.held
     }
 
     /// Writes the JSON form.

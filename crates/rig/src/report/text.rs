@@ -47,7 +47,11 @@ fn heading(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 fn block(f: &mut Formatter<'_>, cells: &[&Cell], ratios: &[&Ratio]) -> fmt::Result {
     let Some(first) = cells.first() else { return Ok(()) };
     let offered = first.offered_per_s.map(|rate| format!(", {} offered a second", number(rate)));
-    let clients = if first.clients == 0 { String::new() } else { format!(", {} clients", first.clients) };
+    let clients = match first.clients {
+        0 => String::new(),
+        1 => ", 1 client".to_owned(),
+        clients => format!(", {clients} clients"),
+    };
     writeln!(f, "\n{}: {}{clients}{}", first.name, first.load, offered.unwrap_or_default())?;
     table(f, cells)?;
     ratios.iter().try_for_each(|ratio| {
