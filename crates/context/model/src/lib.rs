@@ -10,6 +10,7 @@
 
 pub mod canonical;
 pub mod chunked;
+pub mod fuzz;
 pub mod input;
 pub mod json;
 pub mod ld;

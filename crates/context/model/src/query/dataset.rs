@@ -2,7 +2,7 @@
 
 use super::error::{Error, Reason};
 use super::limits::{MAX_LIST, MAX_TEXT};
-use super::uri;
+use crate::name;
 
 /// A set of dataset identifiers, and whether the default instance belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,8 +31,8 @@ impl DatasetIds {
                 return Err(Error::whole(parameter, Reason::TooMany("identifiers", MAX_LIST)));
             }
             match item {
-                "@none" => datasets.default = true,
-                _ if uri::is_uri(item) => datasets.ids.push(item.into()),
+                name::DEFAULT_DATASET => datasets.default = true,
+                _ if name::is_uri(item) => datasets.ids.push(item.into()),
                 _ => {
                     return Err(Error::invalid(
                         parameter,

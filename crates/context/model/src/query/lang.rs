@@ -82,9 +82,10 @@ impl LanguagePreferences {
     /// For each range, best first: the tag itself, the tag that the range shortens to (RFC 4647 section
     /// 3.4), a tag that the range begins. When no range fits: `@none` if the map has it (5.7.2.5), else the
     /// first tag. Tags that were given weight zero come last.
+    #[expect(clippy::needless_pass_by_value, reason = "iterators are handed over, as everywhere")]
     pub fn choose<'k>(&self, keys: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
         let allowed = keys.clone().filter(|key| !self.is_unwanted(key));
-        let mut fitting = self.wanted.iter().filter_map(|range| choose_for(range, allowed.clone()));
+        let mut fitting = self.wanted.iter().filter_map(|range| choose_for(range, &allowed));
         let none = || keys.clone().find(|key| *key == "@none");
         fitting.next().or_else(none).or_else(|| allowed.clone().next()).or_else(|| keys.clone().next())
     }
@@ -94,7 +95,7 @@ impl LanguagePreferences {
     }
 }
 
-fn choose_for<'k>(range: &str, keys: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+fn choose_for<'k>(range: &str, keys: &(impl Iterator<Item = &'k str> + Clone)) -> Option<&'k str> {
     if range == "*" {
         return keys.clone().find(|key| *key == "@none").or_else(|| keys.clone().next());
     }

@@ -35,6 +35,8 @@ pub mod q;
 mod raw;
 mod scan;
 pub mod scope;
+#[cfg(test)]
+mod testing;
 pub mod types;
 pub mod uri;
 

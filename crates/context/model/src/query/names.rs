@@ -3,10 +3,16 @@
 use std::sync::OnceLock;
 
 use super::error::{Error, Reason};
+use crate::ld::Context;
 use crate::symbol::{Symbol, Symbols};
 
 /// Expands a term by the request's `@context` (5.5.7); the error says in words why it cannot.
 pub type Expand<'a> = dyn Fn(&str) -> Result<Box<str>, String> + 'a;
+
+/// The way `context` expands, for the compiled forms of this module's siblings.
+pub fn expander(context: &Context) -> impl Fn(&str) -> Result<Box<str>, String> + '_ {
+    |term| context.expand(term).map(|iri| Box::from(iri.as_ref())).map_err(|error| error.to_string())
+}
 
 /// Where the core context keeps the names of system attributes and other non-reified members.
 const CORE: &str = "https://uri.etsi.org/ngsi-ld/";

@@ -60,12 +60,12 @@ impl<'a> Raw<'a> {
 
     /// The items of an array; nothing for any other value.
     pub(crate) fn items(self) -> Items<'a> {
-        Items(self.inside('['))
+        Items(self.inside('[', ']'))
     }
 
     /// The members of an object; nothing for any other value.
     pub(crate) fn members(self) -> Members<'a> {
-        Members(self.inside('{'))
+        Members(self.inside('{', '}'))
     }
 
     pub(crate) fn get(self, name: &str) -> Option<Raw<'a>> {
@@ -82,8 +82,9 @@ impl<'a> Raw<'a> {
         if self.0.starts_with('{') { self.get("@value").unwrap_or(self) } else { self }
     }
 
-    fn inside(self, open: char) -> &'a str {
-        self.0.strip_prefix(open).map_or("", |rest| &rest[..rest.len().saturating_sub(1)])
+    /// The text within the brackets.
+    fn inside(self, open: char, close: char) -> &'a str {
+        self.0.strip_prefix(open).map_or("", |rest| rest.strip_suffix(close).unwrap_or(rest))
     }
 }
 

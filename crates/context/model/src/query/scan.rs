@@ -104,22 +104,28 @@ impl<'a> Scanner<'a> {
         &rest[..end]
     }
 
-    /// AttrName or EntityType of 4.9: a letter, then letters, numbers and `_`. Beyond the grammar, which
-    /// knows short names only, `-`, compact IRIs and absolute IRIs with an authority are accepted.
+    /// AttrName or EntityType of 4.9: a letter, then letters, numbers and `_` (4.6.2). Beyond the grammar,
+    /// which knows short names only, compact IRIs and absolute IRIs with an authority are accepted.
     pub(crate) fn name(&mut self, what: &'static str, colon: Colon) -> Result<&'a str, Error> {
         if !self.peek().is_some_and(char::is_alphabetic) {
             return Err(self.expected(what));
         }
+        let start = self.at;
         let whole = self.rest();
         let plain = self.take_while(|c| is_name_char(c) || (c == ':' && colon == Colon::Name));
         let scheme_end = plain.find(':').unwrap_or(plain.len());
         if !whole[scheme_end..].starts_with("://") {
-            return Ok(plain.strip_suffix(':').map_or(plain, |short| self.give_back(short)));
+            let own = plain.strip_suffix(':').map_or(plain, |short| self.give_back(short));
+            return if own.contains('-') && !own.contains(':') { Err(self.bad_name(start)) } else { Ok(own) };
         }
         self.at = self.at - plain.len() + scheme_end + "://".len();
         let ends = |c: char| IRI_END.contains(&c) || c.is_whitespace() || c.is_control();
-        let own = self.take_while(|c| !ends(c) && !(c == ':' && colon == Colon::End));
+        let own = self.take_while(|c| !ends(c) && (c != ':' || colon == Colon::Name));
         Ok(&whole[..scheme_end + "://".len() + own.len()])
+    }
+
+    fn bad_name(&self, start: usize) -> Error {
+        self.fail_at(start, Reason::Invalid("a name holds letters, numbers and \"_\" only".into()))
     }
 
     /// Returns a trailing colon to the text.

@@ -79,12 +79,15 @@ fn level(scan: &mut Scanner<'_>) -> Result<Option<Box<str>>, Error> {
     if scan.eat("+") {
         return Ok(None);
     }
-    let name = scan.take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '~'));
-    if name.is_empty() { Err(scan.expected("a scope level, \"+\" or \"#\"")) } else { Ok(Some(name.into())) }
+    if !scan.peek().is_some_and(char::is_alphabetic) {
+        return Err(scan.expected("a scope level, \"+\" or \"#\""));
+    }
+    Ok(Some(scan.take_while(|c| c.is_alphanumeric() || c == '_').into()))
 }
 
 impl ScopeQuery {
     /// True when an entity with these scopes is selected; one without scopes never is.
+    #[expect(clippy::needless_pass_by_value, reason = "iterators are handed over, as everywhere")]
     pub fn matches<'s>(&self, scopes: impl Iterator<Item = &'s str> + Clone) -> bool {
         let some = |pattern: &ScopePattern| scopes.clone().any(|scope| pattern.matches(scope));
         self.0.iter().any(|patterns| patterns.iter().all(some))

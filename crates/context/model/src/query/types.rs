@@ -10,6 +10,7 @@ use super::error::{Error, Reason};
 use super::limits::MAX_TERMS;
 use super::names::{Expand, Name};
 use super::scan::Scanner;
+use crate::name;
 use crate::symbol::{Symbol, Symbols};
 
 /// A selection as it was written.
@@ -64,9 +65,15 @@ fn type_name(scan: &mut Scanner<'_>, count: &mut usize) -> Result<String, Error>
         return Err(scan.expected("an entity type"));
     }
     let ends = |c: char| ",|;()\"<>\\^`{}*".contains(c) || c.is_whitespace() || c.is_control();
-    let name = scan.take_while(|c| !ends(c)).to_owned();
+    let mark = scan.mark();
+    let own = scan.take_while(|c| !ends(c));
+    if !name::is_name(own) {
+        return Err(
+            scan.fail_at(mark, Reason::Expected("the name of an entity type (4.6.2) or a URI".into()))
+        );
+    }
     scan.skip_spaces();
-    Ok(name)
+    Ok(own.to_owned())
 }
 
 impl std::fmt::Display for TypeSelection {
@@ -106,6 +113,7 @@ impl Types {
     }
 
     /// True when an entity of these types is selected.
+    #[expect(clippy::needless_pass_by_value, reason = "iterators are handed over, as everywhere")]
     pub fn matches(&self, own: impl Iterator<Item = Symbol> + Clone, symbols: &Symbols) -> bool {
         let has =
             |name: &Name| name.symbol(symbols).is_some_and(|wanted| own.clone().any(|own| own == wanted));

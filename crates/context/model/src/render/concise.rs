@@ -29,21 +29,20 @@ const TELLING: [&str; 14] = [
 
 /// True when the value alone says all that the answer shows of the instance.
 pub(super) fn is_bare(pen: &Pen<'_, '_>, instance: Instance<'_>) -> bool {
-    let plain = !pen.r.style.sys_attrs
-        && !instance.has_slots()
-        && instance.members_bytes().is_empty()
-        && !(instance.has_subs() && instance.subs().any(|sub| pen.r.is_alive(sub)));
-    plain
-        && match instance.kind() {
-            Kind::Property => !is_ambiguous(instance.value()),
-            Kind::GeoProperty => is_geometry(instance.value()),
-            Kind::Relationship
-            | Kind::LanguageProperty
-            | Kind::VocabProperty
-            | Kind::JsonProperty
-            | Kind::ListProperty
-            | Kind::ListRelationship => false,
-        }
+    let more = pen.r.style.sys_attrs || instance.has_slots() || !instance.members_bytes().is_empty();
+    if more || (instance.has_subs() && instance.subs().any(|sub| pen.r.is_alive(sub))) {
+        return false;
+    }
+    match instance.kind() {
+        Kind::Property => !is_ambiguous(instance.value()),
+        Kind::GeoProperty => is_geometry(instance.value()),
+        Kind::Relationship
+        | Kind::LanguageProperty
+        | Kind::VocabProperty
+        | Kind::JsonProperty
+        | Kind::ListProperty
+        | Kind::ListRelationship => false,
+    }
 }
 
 /// True when the type cannot be inferred from the members: geometries are read as those of a GeoProperty.

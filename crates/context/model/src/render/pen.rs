@@ -201,7 +201,7 @@ impl<'p, 'j> Pen<'p, 'j> {
         match self.r.style.format {
             Format::Normalized => self.wrapped(instance, true, place),
             Format::Concise if concise::is_bare(self, instance) => {
-                self.out.extend_from_slice(instance.value_bytes())
+                self.out.extend_from_slice(instance.value_bytes());
             }
             Format::Concise => self.wrapped(instance, concise::needs_type(instance), place),
             Format::Simplified => simplified::value(self, instance, place),
@@ -294,7 +294,7 @@ impl<'p, 'j> Pen<'p, 'j> {
         let kind = instance.kind();
         match kind {
             Kind::LanguageProperty if self.r.style.lang.is_some() => {
-                self.in_one_language(instance, with_type)
+                self.in_one_language(instance, with_type);
             }
             Kind::VocabProperty => {
                 self.prefix(kind, with_type);

@@ -11,7 +11,7 @@ pub(super) fn value(pen: &mut Pen<'_, '_>, instance: Instance<'_>, place: Place<
             pen.out.extend_from_slice(instance.value_bytes());
         }
         Kind::Relationship | Kind::ListRelationship if pen.join.is_some() => {
-            pen.joined_value(instance, place)
+            pen.joined_value(instance, place);
         }
         Kind::Relationship => pen.out.extend_from_slice(instance.value_bytes()),
         Kind::ListRelationship => targets(pen.out, instance.value()),

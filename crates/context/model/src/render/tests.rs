@@ -9,6 +9,7 @@ use crate::query::{dataset, lang};
 use crate::record::Kind;
 
 mod joins;
+mod meaning;
 pub(crate) mod model;
 mod oracle;
 

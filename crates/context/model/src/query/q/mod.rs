@@ -20,6 +20,7 @@ pub(crate) use parse::attribute_path;
 
 use super::error::Error;
 use super::literal::Literal;
+use super::names::Member;
 use super::pattern::Pattern;
 
 /// The syntax tree of a query. Nested alternatives are merged, so equal meaning of grouping is equal trees.
@@ -131,27 +132,28 @@ pub fn parse_names(parameter: &'static str, text: &str) -> Result<Vec<String>, E
 impl Query {
     /// The alternatives `parts`, merged with alternatives among them.
     pub fn any(parts: Vec<Query>) -> Query {
-        Self::join(parts, Query::Any, |part| if let Query::Any(own) = part { Ok(own) } else { Err(part) })
+        Self::join(parts, true)
     }
 
     /// The conjunction of `parts`, merged with conjunctions among them.
     pub fn all(parts: Vec<Query>) -> Query {
-        Self::join(parts, Query::All, |part| if let Query::All(own) = part { Ok(own) } else { Err(part) })
+        Self::join(parts, false)
     }
 
-    fn join(
-        parts: Vec<Query>,
-        make: fn(Vec<Query>) -> Query,
-        open: fn(Query) -> Result<Vec<Query>, Query>,
-    ) -> Query {
+    fn join(parts: Vec<Query>, any: bool) -> Query {
         let mut flat = Vec::with_capacity(parts.len());
         for part in parts {
-            match open(part) {
-                Ok(own) => flat.extend(own),
-                Err(part) => flat.push(part),
+            match part {
+                Query::Any(own) if any => flat.extend(own),
+                Query::All(own) if !any => flat.extend(own),
+                other => flat.push(other),
             }
         }
-        if flat.len() == 1 { flat.remove(0) } else { make(flat) }
+        match flat.len() {
+            1 => flat.remove(0),
+            _ if any => Query::Any(flat),
+            _ => Query::All(flat),
+        }
     }
 
     /// All terms, from left to right.
@@ -160,6 +162,16 @@ impl Query {
             Query::Term(term) => vec![term],
             Query::Any(parts) | Query::All(parts) => parts.iter().flat_map(Query::terms).collect(),
         }
+    }
+
+    /// True when some term is about an attribute that clients define, not only about system attributes:
+    /// what 5.7.2.4 asks of a query that is the only restriction.
+    pub fn names_attribute(&self) -> bool {
+        let system = |path: &Path| {
+            let first = path.names.first().and_then(|name| Member::from_term(name));
+            path.hops.is_empty() && path.names.len() == 1 && first.is_some_and(Member::is_of_entity)
+        };
+        self.terms().iter().any(|term| !system(&term.path))
     }
 
     /// The greatest number of linked entities in a row that a term follows; compare with `joinLevel`

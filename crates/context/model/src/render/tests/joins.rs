@@ -72,9 +72,9 @@ impl Ask<'_> {
     }
 
     #[track_caller]
-    fn check(&self, inline: Value, flat: Value) {
-        assert_eq!(self.answer(&entities(), false), inline);
-        assert_eq!(self.answer(&entities(), true), flat);
+    fn check(&self, inline: &Value, flat: &Value) {
+        assert_eq!(&self.answer(&entities(), false), inline);
+        assert_eq!(&self.answer(&entities(), true), flat);
     }
 }
 
@@ -89,25 +89,25 @@ fn two_levels_normalized() {
     let city = |is_in| json!({"id": "urn:c:1", "type": "City", "name": name("Paris"), "isIn": is_in});
     let building = |at| json!({"id": "urn:b:1", "type": "Building", "name": name("Tower"), "locatedAt": at});
     Ask { levels: 9, ..Ask::default() }.check(
-        building(with("urn:c:1", city(with("urn:n:1", country.clone())))),
-        json!([building(rel("urn:c:1")), city(rel("urn:n:1")), country]),
+        &building(with("urn:c:1", city(with("urn:n:1", country.clone())))),
+        &json!([building(rel("urn:c:1")), city(rel("urn:n:1")), country]),
     );
     Ask { levels: 1, ..Ask::default() }.check(
-        building(with("urn:c:1", city(rel("urn:n:1")))),
-        json!([building(rel("urn:c:1")), city(rel("urn:n:1"))]),
+        &building(with("urn:c:1", city(rel("urn:n:1")))),
+        &json!([building(rel("urn:c:1")), city(rel("urn:n:1"))]),
     );
     let alone = building(rel("urn:c:1"));
-    Ask { contained_by: &["urn:c:1"], ..Ask::default() }.check(alone.clone(), json!([alone]));
-    Ask { budget: 0, ..Ask::default() }.check(alone.clone(), json!([alone]));
+    Ask { contained_by: &["urn:c:1"], ..Ask::default() }.check(&alone, &json!([alone]));
+    Ask { budget: 0, ..Ask::default() }.check(&alone, &json!([alone]));
 }
 
 #[test]
 fn simplified_entities_take_the_place_of_their_identifiers() {
     Ask { format: Format::Simplified, ..Ask::default() }.check(
-        json!({"id": "urn:b:1", "type": "Building", "name": "Tower", "locatedAt":
+        &json!({"id": "urn:b:1", "type": "Building", "name": "Tower", "locatedAt":
             {"id": "urn:c:1", "type": "City", "name": "Paris", "isIn":
                 {"id": "urn:n:1", "type": "Country", "name": "France", "monument": "urn:b:1"}}}),
-        json!([
+        &json!([
             {"id": "urn:b:1", "type": "Building", "name": "Tower", "locatedAt": "urn:c:1"},
             {"id": "urn:c:1", "type": "City", "name": "Paris", "isIn": "urn:n:1"},
             {"id": "urn:n:1", "type": "Country", "name": "France", "monument": "urn:b:1"},
@@ -119,8 +119,8 @@ fn simplified_entities_take_the_place_of_their_identifiers() {
 fn clause_4_21_projections_of_linked_entities() {
     let ask = Ask { format: Format::Simplified, ..Ask::default() };
     Ask { pick: Some("id,locatedAt{id,isIn{name}}"), ..ask }.check(
-        json!({"id": "urn:b:1", "locatedAt": {"id": "urn:c:1", "isIn": {"name": "France"}}}),
-        json!([
+        &json!({"id": "urn:b:1", "locatedAt": {"id": "urn:c:1", "isIn": {"name": "France"}}}),
+        &json!([
             {"id": "urn:b:1", "locatedAt": "urn:c:1"},
             {"id": "urn:c:1", "isIn": "urn:n:1"},
             {"name": "France"},
@@ -128,10 +128,10 @@ fn clause_4_21_projections_of_linked_entities() {
     );
     let ask = Ask { format: Format::Simplified, ..Ask::default() };
     Ask { omit: Some("type,locatedAt{name,isIn{name}}"), ..ask }.check(
-        json!({"id": "urn:b:1", "name": "Tower", "locatedAt":
+        &json!({"id": "urn:b:1", "name": "Tower", "locatedAt":
             {"id": "urn:c:1", "type": "City", "isIn":
                 {"id": "urn:n:1", "type": "Country", "monument": "urn:b:1"}}}),
-        json!([
+        &json!([
             {"id": "urn:b:1", "name": "Tower", "locatedAt": "urn:c:1"},
             {"id": "urn:c:1", "type": "City", "isIn": "urn:n:1"},
             {"id": "urn:n:1", "type": "Country", "monument": "urn:b:1"},
@@ -140,7 +140,7 @@ fn clause_4_21_projections_of_linked_entities() {
     let ask = Ask { format: Format::Simplified, ..Ask::default() };
     // A relationship that is not shown leads nowhere.
     Ask { pick: Some("id,name"), ..ask }
-        .check(json!({"id": "urn:b:1", "name": "Tower"}), json!([{"id": "urn:b:1", "name": "Tower"}]));
+        .check(&json!({"id": "urn:b:1", "name": "Tower"}), &json!([{"id": "urn:b:1", "name": "Tower"}]));
 }
 
 #[test]

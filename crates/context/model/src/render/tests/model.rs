@@ -171,7 +171,7 @@ fn kind_and_value() -> impl Strategy<Value = (Kind, Value)> {
     prop_oneof![
         4 => any_value().prop_map(|value| (Kind::Property, value)),
         1 => Just((Kind::GeoProperty, json!({"type": "Point", "coordinates": [13.5, 52]}))),
-        1 => Just((Kind::GeoProperty, json!({"type": "GeometryCollection", "geometries": []}))),
+        1 => Just((Kind::GeoProperty, json!({"type": "GeometryCollection", "geometries": [{"type": "Point", "coordinates": [1, 2]}]}))),
         1 => target().prop_map(|value| (Kind::Relationship, value)),
         1 => list().prop_map(|value| (Kind::Relationship, Value::from(value))),
         1 => language_map().prop_map(|value| (Kind::LanguageProperty, value)),

@@ -1,0 +1,3 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|text: &str| trifid_context_model::fuzz::query(text));
