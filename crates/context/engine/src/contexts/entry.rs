@@ -139,6 +139,15 @@ pub(super) struct Document {
     pub(super) last_modified: Option<Box<str>>,
 }
 
+/// What an entry is called, and whose it is.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub(super) url: Box<str>,
+    pub(super) local_id: Box<str>,
+    pub(super) kind: Kind,
+    pub(super) owner: Option<Box<str>>,
+}
+
 /// A stored document under its URL.
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -151,10 +160,39 @@ pub(super) struct Entry {
     pub(super) document: ArcSwap<Document>,
     /// This document merged with all it refers to and the core.
     pub(super) merged: ArcSwapOption<Merged>,
+    /// Grows when the document changes, and when the entry is forgotten: what was merged with it before is
+    /// merged anew.
+    version: AtomicU64,
     pub(super) usage: Usage,
 }
 
 impl Entry {
+    /// An entry for `document`, not merged yet.
+    pub(super) fn new(names: Names, document: Arc<Document>) -> Entry {
+        let Names { url, local_id, kind, owner } = names;
+        Entry {
+            url,
+            local_id,
+            kind,
+            core: false,
+            owner,
+            document: ArcSwap::new(document),
+            merged: ArcSwapOption::empty(),
+            version: AtomicU64::new(0),
+            usage: Usage::new(),
+        }
+    }
+
+    /// To be read before the document: then an older version never goes with a newer document unnoticed.
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// To be called after the document was changed.
+    pub(super) fn outdate(&self) {
+        self.version.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// True when `tenant` may use it.
     pub(super) fn is_visible_to(&self, tenant: &str) -> bool {
         self.owner.as_deref().is_none_or(|owner| owner == tenant)
@@ -172,24 +210,26 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Merged {
     pub(super) lanes: Lanes,
-    /// The stored documents in it, each used whenever this is.
-    pub(super) parts: Vec<Arc<Entry>>,
+    /// The stored documents in it, each used whenever this is, with the versions that were merged. The entry
+    /// that holds this is not among them.
+    pub(super) parts: Vec<(Arc<Entry>, u64)>,
+    /// The version of the entry that holds this.
+    pub(super) version: u64,
     /// A tenant whose hosted context is among the parts; nobody else may use it.
     pub(super) owner: Option<Box<str>>,
-    /// Valid while the store's epoch is this one (always without one) and until then.
-    pub(super) epoch: Option<u64>,
+    /// When a part goes stale.
     pub(super) valid_until: Instant,
     pub(super) weight: usize,
 }
 
 impl Merged {
     /// The context, if it may still be used as it is; counts the use.
-    pub(super) fn take(&self, tenant: &str, epoch: u64, now: Instant) -> Option<Active> {
-        let usable = self.epoch.is_none_or(|own| own == epoch)
-            && now < self.valid_until
-            && self.owner.as_deref().is_none_or(|owner| owner == tenant);
+    pub(super) fn take(&self, tenant: &str, now: Instant) -> Option<Active> {
+        let usable = now < self.valid_until
+            && self.owner.as_deref().is_none_or(|owner| owner == tenant)
+            && self.parts.iter().all(|(part, version)| part.version() == *version);
         usable.then(|| {
-            self.parts.iter().for_each(|part| part.usage.touch(now));
+            self.parts.iter().for_each(|(part, _)| part.usage.touch(now));
             self.lanes.get()
         })
     }

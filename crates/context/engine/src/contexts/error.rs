@@ -89,6 +89,7 @@ impl Error {
         }
     }
 
+    /// Malformed inside the request.
     pub(super) fn in_request(error: ContextError) -> Error {
         Error::Malformed { origin: Origin(None), error }
     }
@@ -99,5 +100,19 @@ impl Error {
 
     pub(super) fn not_available(url: &str, reason: impl Into<Box<str>>) -> Error {
         Error::NotAvailable { url: url.into(), reason: reason.into() }
+    }
+}
+
+impl From<Error> for crate::Error {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match error.problem() {
+            Problem::InvalidRequest => crate::Error::InvalidRequest(text),
+            Problem::BadRequestData => crate::Error::BadRequestData(text),
+            Problem::LdContextNotAvailable => crate::Error::LdContextNotAvailable(text),
+            Problem::ResourceNotFound => crate::Error::ResourceNotFound(text),
+            Problem::OperationNotSupported => crate::Error::OperationNotSupported(text),
+            Problem::InternalError => crate::Error::Internal(text),
+        }
     }
 }

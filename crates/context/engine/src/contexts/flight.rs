@@ -94,7 +94,7 @@ mod tests {
         let flights = Arc::new(Flights::<&str>::default());
         let first = {
             let flights = flights.clone();
-            tokio::spawn(async move { flights.run("a", || std::future::pending()).await })
+            tokio::spawn(async move { flights.run("a", std::future::pending).await })
         };
         tokio::task::yield_now().await;
         let second = {
@@ -108,7 +108,7 @@ mod tests {
 
         let alone = {
             let flights = flights.clone();
-            tokio::spawn(async move { flights.run("a", || std::future::pending()).await })
+            tokio::spawn(async move { flights.run("a", std::future::pending).await })
         };
         tokio::task::yield_now().await;
         assert!(flights.is_running("a"));

@@ -1,9 +1,7 @@
 //! The operations of 5.13.2 to 5.13.5: add, list, serve, delete and reload.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use trifid_context_model::json::{Doc, Value, write_string};
 use trifid_context_model::ld::{
@@ -11,7 +9,7 @@ use trifid_context_model::ld::{
 };
 use trifid_context_model::time::Instant;
 
-use super::entry::{Document, Entry, Kind, Usage};
+use super::entry::{Document, Entry, Kind, Names};
 use super::error::Error;
 use super::freshness::Freshness;
 use super::hosted::HostedContext;
@@ -288,19 +286,9 @@ impl Shared {
             etag: None,
             last_modified: None,
         };
-        let entry = Arc::new(Entry {
-            url,
-            local_id: record.local_id,
-            kind: record.kind,
-            core: false,
-            owner: Some(record.tenant),
-            document: ArcSwap::from_pointee(document),
-            merged: ArcSwapOption::empty(),
-            usage: Usage::new(),
-        });
+        let names = Names { url, local_id: record.local_id, kind: record.kind, owner: Some(record.tenant) };
         let _changing = self.changing.lock();
-        self.insert(&entry);
-        self.epoch.fetch_add(1, Ordering::AcqRel);
+        self.insert(&Arc::new(Entry::new(names, Arc::new(document))));
     }
 
     /// The stored context with this local identifier, or with this URL.

@@ -26,9 +26,8 @@ mod tests;
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -39,7 +38,7 @@ use trifid_context_model::ld::{Announcement, CoreVersion, Cores, Loader, LocalCo
 use trifid_context_model::time::Instant;
 
 pub use entry::{Active, Kind};
-use entry::{Document, Entry, Inline, Lanes, Merged, Usage};
+use entry::{Document, Entry, Inline, Lanes, Merged, Names};
 pub use error::{Error, Origin, Problem};
 pub use fetch::{Boxed, CacheHeaders, Fetch, FetchError, FetchRequest, Fetched};
 use flight::Flights;
@@ -110,8 +109,6 @@ struct Shared {
     /// By hash of tenant and text.
     inline: Map<u64, Arc<Inline>>,
     hasher: foldhash::fast::RandomState,
-    /// Grows whenever a document changes or goes: what was merged before is merged again.
-    epoch: AtomicU64,
     flights: Flights<Result<Arc<Stored>, Error>>,
     downloads: Semaphore,
     failures: Mutex<HashMap<Box<str>, (Instant, Error), foldhash::fast::RandomState>>,
@@ -126,6 +123,7 @@ struct Shared {
 struct Stored {
     /// `None` when the document must not be kept.
     entry: Option<Arc<Entry>>,
+    version: u64,
     document: Arc<Document>,
 }
 
@@ -144,7 +142,8 @@ pub struct Stats {
 
 impl Contexts {
     /// A store that knows the core contexts alone.
-    pub fn new(settings: Settings, ports: Ports) -> Contexts {
+    pub fn new(mut settings: Settings, ports: Ports) -> Contexts {
+        settings.public_urls.iter_mut().for_each(|url| *url = url.trim_end_matches('/').into());
         let cores = Cores::new();
         let entries: Vec<Arc<Entry>> = std::iter::once(UNVERSIONED_CORE)
             .chain(CoreVersion::ALL.into_iter().map(CoreVersion::url))
@@ -160,7 +159,6 @@ impl Contexts {
             by_id: Map::default(),
             inline: Map::default(),
             hasher: foldhash::fast::RandomState::default(),
-            epoch: AtomicU64::new(0),
             flights: Flights::default(),
             downloads: Semaphore::new(MAX_DOWNLOADS),
             failures: Mutex::default(),
@@ -178,13 +176,12 @@ impl Contexts {
 
     /// The context that `tenant` names, if it is at hand. Takes no lock and allocates nothing.
     pub fn ready(&self, tenant: &str, named: ContextRef<'_>, now: Instant) -> Option<Active> {
-        let epoch = self.0.epoch.load(Ordering::Acquire);
         match named {
-            ContextRef::Default => take(&self.0.default, tenant, epoch, now),
-            ContextRef::Url(url) => self.0.ready_url(url, tenant, epoch, now),
+            ContextRef::Default => take(&self.0.default, tenant, now),
+            ContextRef::Url(url) => self.0.ready_url(url, tenant, now),
             ContextRef::Inline(value) => match only_url(value) {
-                Some(url) => self.0.ready_url(&url.as_str()?, tenant, epoch, now),
-                None => self.0.ready_inline(value, tenant, epoch, now),
+                Some(url) => self.0.ready_url(&url.as_str()?, tenant, now),
+                None => self.0.ready_inline(value, tenant, now),
             },
         }
     }
@@ -219,9 +216,10 @@ fn only_url(value: Value<'_>) -> Option<Value<'_>> {
     (only.kind() == JsonKind::String).then_some(only)
 }
 
-fn take(entry: &Entry, tenant: &str, epoch: u64, now: Instant) -> Option<Active> {
+fn take(entry: &Entry, tenant: &str, now: Instant) -> Option<Active> {
     let merged = entry.merged.load();
-    let active = merged.as_ref()?.take(tenant, epoch, now)?;
+    let merged = merged.as_ref().filter(|merged| merged.version == entry.version())?;
+    let active = merged.take(tenant, now)?;
     entry.usage.touch(now);
     Some(active)
 }
@@ -236,7 +234,7 @@ fn core_entry(cores: &Cores, url: &str) -> Entry {
         lanes: Lanes::new(&Arc::new(context)),
         parts: Vec::new(),
         owner: None,
-        epoch: None,
+        version: 0,
         valid_until: Instant(i64::MAX),
         weight: 0,
     };
@@ -248,18 +246,17 @@ fn core_entry(cores: &Cores, url: &str) -> Entry {
         etag: None,
         last_modified: None,
     };
-    Entry {
+    let local_id = format!("urn:ngsi-ld:Context:core{}", &url[UNVERSIONED_CORE.len() - ".jsonld".len()..]);
+    let names = Names {
         url: url.into(),
-        local_id: format!("urn:ngsi-ld:Context:core{}", &url[UNVERSIONED_CORE.len() - ".jsonld".len()..])
-            .trim_end_matches(".jsonld")
-            .into(),
+        local_id: local_id.trim_end_matches(".jsonld").into(),
         kind: Kind::Cached,
-        core: true,
         owner: None,
-        document: ArcSwap::from_pointee(document),
-        merged: ArcSwapOption::from_pointee(merged),
-        usage: Usage::new(),
-    }
+    };
+    let mut entry = Entry::new(names, Arc::new(document));
+    entry.core = true;
+    entry.merged.store(Some(Arc::new(merged)));
+    entry
 }
 
 impl Shared {
@@ -272,7 +269,7 @@ impl Shared {
     fn remove(&self, entry: &Entry) -> bool {
         self.by_url.pin().remove(&*entry.url);
         let known = self.by_id.pin().remove(&*entry.local_id).is_some();
-        self.epoch.fetch_add(1, Ordering::AcqRel);
+        entry.outdate();
         known
     }
 
@@ -294,25 +291,25 @@ impl Shared {
         format!("urn:ngsi-ld:Context:{high:016x}{low:016x}").into()
     }
 
-    fn ready_url(&self, url: &str, tenant: &str, epoch: u64, now: Instant) -> Option<Active> {
+    fn ready_url(&self, url: &str, tenant: &str, now: Instant) -> Option<Active> {
         let entries = self.by_url.pin();
         if let Some(entry) = entries.get(url) {
-            return entry.is_visible_to(tenant).then(|| take(entry, tenant, epoch, now))?;
+            return entry.is_visible_to(tenant).then(|| take(entry, tenant, now))?;
         }
         let id = self.own_id(url)?;
         let entries = self.by_id.pin();
         let entry = entries.get(&*id).filter(|entry| entry.is_visible_to(tenant))?;
-        take(entry, tenant, epoch, now)
+        take(entry, tenant, now)
     }
 
-    fn ready_inline(&self, value: Value<'_>, tenant: &str, epoch: u64, now: Instant) -> Option<Active> {
+    fn ready_inline(&self, value: Value<'_>, tenant: &str, now: Instant) -> Option<Active> {
         let entries = self.inline.pin();
         let inline = entries.get(&self.inline_key(tenant, value.raw()))?;
         if *inline.tenant != *tenant || *inline.text != *value.raw() {
             return None;
         }
         inline.touch(now);
-        inline.merged.take(tenant, epoch, now)
+        inline.merged.take(tenant, now)
     }
 
     fn inline_key(&self, tenant: &str, text: &str) -> u64 {
@@ -380,8 +377,7 @@ impl Shared {
             }
             entry.merged.store(None);
             if entry.kind == Kind::Cached {
-                self.by_url.pin().remove(&*entry.url);
-                self.by_id.pin().remove(&*entry.local_id);
+                self.remove(entry);
             }
             count = count.saturating_sub(1);
             *bytes = bytes.saturating_sub(*weight);

@@ -3,16 +3,15 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::AtomicI64;
 use std::task::Poll;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
 use trifid_context_model::ld::{
     Announcement, Context, Loader, LocalContext, Step, parse_context, parse_document,
 };
 use trifid_context_model::time::Instant;
 
-use super::entry::{Active, Document, Entry, Inline, Kind, Lanes, Merged, Usage};
+use super::entry::{Active, Document, Entry, Inline, Kind, Lanes, Merged, Names};
 use super::error::Error;
 use super::fetch::{CacheHeaders, FetchRequest, Fetched};
 use super::freshness::Freshness;
@@ -22,14 +21,13 @@ use super::{ContextRef, Contexts, Shared, Stored, only_url};
 /// A document that takes part in a context being merged.
 struct Part {
     url: Box<str>,
-    entry: Option<Arc<Entry>>,
-    document: Arc<Document>,
+    stored: Arc<Stored>,
     valid_until: Instant,
 }
 
 /// What a merged context depends on.
 struct Parts {
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<(Arc<Entry>, u64)>,
     owner: Option<Box<str>>,
     valid_until: Instant,
     /// All parts may be kept, and so may what is made of them.
@@ -51,6 +49,9 @@ impl Contexts {
                 Some(url) => self.load_url(tenant, &url, now).await,
                 None => {
                     let local = parse_context(value, None).map_err(Error::in_request)?;
+                    if local.is_empty() {
+                        return Ok(self.core(now));
+                    }
                     let announcement = Announcement::json(value);
                     let text = value.raw();
                     self.load_inline(tenant, text, Arc::new(local), announcement, now).await
@@ -60,15 +61,18 @@ impl Contexts {
     }
 
     async fn load_url(&self, tenant: &str, url: &str, now: Instant) -> Result<Active, Error> {
-        let epoch = self.0.epoch.load(Ordering::Acquire);
         let local = Arc::new(LocalContext::remote(url).map_err(Error::in_request)?);
-        let (context, mut parts) = self.merge(tenant, local, Announcement::url(url), now).await?;
+        let own = self.0.own_id(url).map(|id| self.0.own_url(&id));
+        let announcement = Announcement::url(own.as_deref().unwrap_or(url));
+        let (context, mut parts) = self.merge(tenant, local, announcement, now).await?;
         let context = Arc::new(context);
+        if !parts.store || parts.entries.is_empty() {
+            return Ok(Active::new(context));
+        }
         // The first part is the document at `url` itself; it holds the outcome and must not hold itself.
-        let root = (!parts.entries.is_empty()).then(|| parts.entries.remove(0));
-        let Some(root) = root.filter(|_| parts.store) else { return Ok(Active::new(context)) };
-        let merged = merged(&context, parts, epoch);
-        merged.parts.iter().for_each(|part| part.usage.touch(now));
+        let (root, version) = parts.entries.remove(0);
+        let merged = Merged { version, ..merged(&context, parts) };
+        merged.parts.iter().for_each(|(part, _)| part.usage.touch(now));
         root.usage.touch(now);
         let active = merged.lanes.get();
         root.merged.store(Some(Arc::new(merged)));
@@ -84,14 +88,13 @@ impl Contexts {
         announcement: Announcement,
         now: Instant,
     ) -> Result<Active, Error> {
-        let epoch = self.0.epoch.load(Ordering::Acquire);
         let (context, parts) = self.merge(tenant, local, announcement, now).await?;
         let context = Arc::new(context);
         if !parts.store {
             return Ok(Active::new(context));
         }
-        let merged = merged(&context, parts, epoch);
-        merged.parts.iter().for_each(|part| part.usage.touch(now));
+        let merged = merged(&context, parts);
+        merged.parts.iter().for_each(|(part, _)| part.usage.touch(now));
         let active = merged.lanes.get();
         let inline =
             Inline { tenant: tenant.into(), text: text.into(), merged, last_use: AtomicI64::new(now.0) };
@@ -126,8 +129,8 @@ impl Contexts {
             let parts = join(urls.into_iter().map(|url| self.part(tenant, url, now))).await;
             for part in parts {
                 let part = part?;
-                loader.supply(&part.url, part.document.local.clone());
-                all.add(part);
+                loader.supply(&part.url, part.stored.document.local.clone());
+                all.add(&part);
             }
         }
         Ok(all)
@@ -141,39 +144,40 @@ impl Contexts {
             // Never asked for over the network: the answer would come from here.
             let entry =
                 entry.ok_or_else(|| Error::not_available(&url, "this broker hosts no such @context"))?;
-            let document = entry.document.load_full();
-            return Ok(Part { url, entry: Some(entry), document, valid_until: Instant(i64::MAX) });
+            return Ok(Part { url, stored: Arc::new(Stored::of(entry)), valid_until: Instant(i64::MAX) });
         }
         let kept = self.0.by_url.pin().get(&*url).cloned();
         match kept {
             Some(entry) => self.kept_part(url, entry, now).await,
             None => {
                 let stored = self.download(&url, now).await?;
-                Ok(Part::of(url, &stored, stored.document.freshness.fresh_until))
+                let valid_until = stored.document.freshness.fresh_until;
+                Ok(Part { url, stored, valid_until })
             }
         }
     }
 
     async fn kept_part(&self, url: Box<str>, entry: Arc<Entry>, now: Instant) -> Result<Part, Error> {
-        let document = entry.document.load_full();
-        let freshness = document.freshness;
-        let stored = Stored { entry: Some(entry), document };
+        let stored = Arc::new(Stored::of(entry));
+        let freshness = stored.document.freshness;
         if now < freshness.fresh_until {
-            return Ok(Part::of(url, &stored, freshness.fresh_until));
+            return Ok(Part { url, stored, valid_until: freshness.fresh_until });
         }
+        let recheck = Instant(now.0.saturating_add(STALE_RECHECK));
         if now < freshness.stale_until {
             self.refresh_behind(&url, now);
-            return Ok(Part::of(url, &stored, Instant(now.0 + STALE_RECHECK)));
+            return Ok(Part { url, stored, valid_until: recheck });
         }
         match self.download(&url, now).await {
             Ok(stored) => {
-                // A document without any freshness serves this request.
-                Ok(Part::of(url, &stored, stored.document.freshness.fresh_until))
+                // Already past for a document without any freshness: it serves this request.
+                let valid_until = stored.document.freshness.fresh_until;
+                Ok(Part { url, stored, valid_until })
             }
             // Better old than nothing, unless the server forbids it (RFC 9111 4.2.4).
             Err(Error::NotAvailable { reason, .. }) if !freshness.strict => {
                 tracing::warn!(%url, %reason, "a stale @context is used: it cannot be fetched again");
-                Ok(Part::of(url, &stored, Instant(now.0 + STALE_RECHECK)))
+                Ok(Part { url, stored, valid_until: recheck })
             }
             Err(error) => Err(error),
         }
@@ -231,24 +235,24 @@ impl Contexts {
     }
 }
 
-impl Part {
-    fn of(url: Box<str>, stored: &Stored, valid_until: Instant) -> Part {
-        Part { url, entry: stored.entry.clone(), document: stored.document.clone(), valid_until }
+impl Stored {
+    fn of(entry: Arc<Entry>) -> Stored {
+        let version = entry.version();
+        Stored { document: entry.document.load_full(), version, entry: Some(entry) }
     }
 }
 
 impl Parts {
-    fn add(&mut self, part: Part) {
+    fn add(&mut self, part: &Part) {
         self.valid_until = self.valid_until.min(part.valid_until);
-        match part.entry {
-            Some(entry) => {
-                if entry.owner.is_some() {
-                    self.owner.clone_from(&entry.owner);
-                }
-                self.entries.push(entry);
-            }
-            None => self.store = false,
+        let Some(entry) = &part.stored.entry else {
+            self.store = false;
+            return;
+        };
+        if entry.owner.is_some() {
+            self.owner.clone_from(&entry.owner);
         }
+        self.entries.push((entry.clone(), part.stored.version));
     }
 }
 
@@ -257,35 +261,26 @@ impl Shared {
     fn keep(&self, url: &str, document: Document) -> Stored {
         let document = Arc::new(document);
         self.failures.lock().remove(url);
-        if !document.freshness.store {
-            return Stored { entry: None, document };
-        }
         let _changing = self.changing.lock();
         let kept = self.by_url.pin().get(url).cloned();
-        let entry = match kept {
-            Some(entry) => {
-                let before = entry.document.swap(document.clone());
-                if before.text != document.text {
-                    self.epoch.fetch_add(1, Ordering::AcqRel);
-                }
-                entry
+        if !document.freshness.store {
+            // What may not be kept replaces what was.
+            if let Some(entry) = &kept {
+                self.remove(entry);
             }
-            None => {
-                let entry = Arc::new(Entry {
-                    url: url.into(),
-                    local_id: self.new_id(),
-                    kind: Kind::Cached,
-                    core: false,
-                    owner: None,
-                    document: ArcSwap::new(document.clone()),
-                    merged: ArcSwapOption::empty(),
-                    usage: Usage::new(),
-                });
-                self.insert(&entry);
-                entry
-            }
+            return Stored { entry: None, version: 0, document };
+        }
+        let Some(entry) = kept else {
+            let names = Names { url: url.into(), local_id: self.new_id(), kind: Kind::Cached, owner: None };
+            let entry = Arc::new(Entry::new(names, document.clone()));
+            self.insert(&entry);
+            return Stored { version: entry.version(), entry: Some(entry), document };
         };
-        Stored { entry: Some(entry), document }
+        let before = entry.document.swap(document.clone());
+        if before.text != document.text {
+            entry.outdate();
+        }
+        Stored { version: entry.version(), entry: Some(entry), document }
     }
 
     fn recent_failure(&self, url: &str, now: Instant) -> Option<Error> {
@@ -340,12 +335,12 @@ fn document(url: &str, fetched: Fetched, older: Option<&Document>, now: Instant)
     })
 }
 
-fn merged(context: &Arc<Context>, parts: Parts, epoch: u64) -> Merged {
+fn merged(context: &Arc<Context>, parts: Parts) -> Merged {
     Merged {
         lanes: Lanes::new(context),
         parts: parts.entries,
+        version: 0,
         owner: parts.owner,
-        epoch: Some(epoch),
         valid_until: parts.valid_until,
         weight: context.weight(),
     }

@@ -277,11 +277,12 @@ impl Context {
     /// About how many bytes the terms of user contexts occupy; for caches that are bounded by size.
     pub fn weight(&self) -> usize {
         const ENTRY: usize = 160;
-        let text = |(term, definition): (&Box<str>, &Definition)| match &definition.target {
-            Target::Iri(iri) => ENTRY + 2 * (term.len() + iri.len()),
-            Target::Keyword(_) | Target::Unusable => ENTRY + term.len(),
+        let text = |definition: &Definition| match &definition.target {
+            Target::Iri(iri) => 2 * iri.len(),
+            Target::Keyword(_) | Target::Unusable => 0,
         };
-        size_of::<Self>() + self.announcement.json.len() + self.terms.iter().map(text).sum::<usize>()
+        let terms = self.terms.iter().map(|(term, definition)| ENTRY + 2 * term.len() + text(definition));
+        size_of::<Self>() + self.announcement.json.len() + terms.sum::<usize>()
     }
 
     /// Number of terms that user contexts define.

@@ -80,6 +80,11 @@ impl LocalContext {
         Ok(LocalContext { pieces: vec![reference(url, None)?] })
     }
 
+    /// True for an array without items.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
     /// The documents that this one refers to, built-in ones aside.
     pub fn remotes(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
@@ -116,7 +121,7 @@ fn reference(written: &str, base: Option<&str>) -> Result<Piece, ContextError> {
     let fail = |reason| Err(ContextError::Reference { reference: written.into(), reason });
     let url = match base {
         Some(base) => iri::resolve(base, written),
-        None => written.to_owned(),
+        None => written.split('#').next().unwrap_or_default().to_owned(),
     };
     if url.len() > MAX_IRI_BYTES {
         return fail("is too long");

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 
@@ -18,6 +18,8 @@ const USER: &str = r#"{
     "location": "ex:elsewhere"
 }"#;
 
+static CORES: LazyLock<Cores> = LazyLock::new(Cores::new);
+
 /// A web of documents by URL, and the context that `value` makes of it.
 fn try_load(value: &str, web: &[(&str, &str)]) -> Result<Context, ContextError> {
     let doc = Doc::parse(value.as_bytes()).unwrap();
@@ -28,7 +30,7 @@ fn try_load(value: &str, web: &[(&str, &str)]) -> Result<Context, ContextError> 
             loader.supply(&url, Arc::new(parse_document(text.as_bytes(), &url)?));
         }
     }
-    loader.finish(&Cores::new(), CoreVersion::V1_8, Announcement::json(doc.root()))
+    loader.finish(&CORES, CoreVersion::V1_8, Announcement::json(doc.root()))
 }
 
 fn load(value: &str) -> Context {
@@ -105,9 +107,8 @@ fn names_that_cannot_be_names_are_told_apart() {
 
 #[test]
 fn every_core_term_round_trips_in_every_version() {
-    let cores = Cores::new();
     for version in CoreVersion::ALL {
-        let context = cores.get(version);
+        let context = CORES.get(version);
         let text = version.document();
         let doc = Doc::parse(text.as_bytes()).unwrap();
         let members = doc.root().get("@context").unwrap();
@@ -123,7 +124,6 @@ fn every_core_term_round_trips_in_every_version() {
 
 #[test]
 fn the_generated_core_document_means_what_the_table_means() {
-    let cores = Cores::new();
     let text = CoreVersion::V1_8.document();
     let doc = Doc::parse(text.as_bytes()).unwrap();
     // Under other names, so that the built-in core does not answer for the document.
@@ -140,7 +140,7 @@ fn the_generated_core_document_means_what_the_table_means() {
         .collect();
     let context = load(&format!("{{{}}}", renamed.join(",")));
     for name in ["value", "Property", "bbox", "createdAt", "type", "description", "entityMap"] {
-        let core = cores.get(CoreVersion::V1_8).expand(name).unwrap().into_owned();
+        let core = CORES.get(CoreVersion::V1_8).expand(name).unwrap().into_owned();
         assert_eq!(context.expand(&format!("my{name}")).unwrap(), core);
     }
 }
@@ -436,8 +436,7 @@ proptest! {
     #[test]
     fn no_user_context_changes_a_core_name(value in context_value()) {
         let Ok(context) = try_load(&acceptable(&value).to_string(), &[]) else { return Ok(()) };
-        let cores = Cores::new();
-        let core = cores.get(CoreVersion::V1_8);
+            let core = CORES.get(CoreVersion::V1_8);
         for name in ["id", "type", "location", "value", "geojson", "ngsi-ld:x", "createdAt"] {
             prop_assert_eq!(context.expand(name), core.expand(name));
             let iri = core.expand(name).unwrap();
