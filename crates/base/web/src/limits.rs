@@ -58,3 +58,9 @@ pub(crate) const WEIGHT_MAX: u32 = 1000;
 
 /// How often a free port is looked for when the port is not given.
 pub(crate) const BIND_ATTEMPTS: usize = 16;
+
+/// Addresses of one host that are tried, one after the other.
+pub(crate) const ADDRESSES_TRIED_MAX: usize = 4;
+
+/// Bytes of the head of an answer from elsewhere.
+pub(crate) const ANSWER_HEAD_BYTES_MAX: usize = 64 << 10;

@@ -4,6 +4,7 @@
 mod admission;
 mod auth;
 mod drain;
+mod egress;
 mod http1;
 mod http2;
 mod limits;

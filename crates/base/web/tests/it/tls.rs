@@ -16,14 +16,14 @@ use trifid_base_web::{OptionsError, auth};
 use super::support::{Running, options, run};
 
 /// Writes a fresh certificate and key into a folder.
-fn certify(folder: &Path) -> CertificateDer<'static> {
+pub(crate) fn certify(folder: &Path) -> CertificateDer<'static> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(folder.join("cert.pem"), made.cert.pem()).unwrap();
     std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
     made.cert.der().clone()
 }
 
-fn start(folder: &Path) -> Running {
+pub(crate) fn start(folder: &Path) -> Running {
     let mut options = options();
     options.tls_certificate = Some(folder.join("cert.pem"));
     options.tls_key = Some(folder.join("key.pem"));
