@@ -21,7 +21,8 @@ fn main() {
     let dir = std::env::args_os().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
     let dir = tempfile::tempdir_in(dir).unwrap();
     append_cost(dir.path());
-    println!("waiters   appends/s   batches/s   in a batch   floor appends/s   floor flushes/s   log/floor");
+    println!("                        log |                  floor | log/floor");
+    println!("waiters  appends/s  flushes/s us CPU  appends/s  flushes/s us CPU  appends");
     for waiters in [1, 16, 64, 256, 1024] {
         let (mut logs, mut floors) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -30,12 +31,13 @@ fn main() {
         }
         let (log, floor) = (median(&mut logs), median(&mut floors));
         println!(
-            "{waiters:7} {:11.0} {:11.0} {:12.1} {:17.0} {:17.0} {:11.2}",
+            "{waiters:7} {:10.0} {:10.0} {:6.2} {:10.0} {:10.0} {:6.2} {:8.2}",
             log.appends,
             log.flushes,
-            log.appends / log.flushes,
+            log.cpu_micros,
             floor.appends,
             floor.flushes,
+            floor.cpu_micros,
             log.appends / floor.appends
         );
     }
@@ -45,6 +47,15 @@ fn main() {
 struct Rate {
     appends: f64,
     flushes: f64,
+    /// Processor time of all threads per append.
+    cpu_micros: f64,
+}
+
+/// Processor time of this process so far, in the kernel's ticks of 10 ms.
+fn cpu_micros() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() * 10_000.0
 }
 
 fn median(rates: &mut [Rate]) -> Rate {
@@ -55,14 +66,15 @@ fn median(rates: &mut [Rate]) -> Rate {
 fn floor(dir: &Path, waiters: usize) -> Rate {
     let file = File::create(dir.join("floor")).unwrap();
     let wave = PAYLOAD.repeat(waiters);
-    let (started, mut waves) = (Instant::now(), 0u32);
+    let (started, cpu, mut waves) = (Instant::now(), cpu_micros(), 0u32);
     while started.elapsed() < ROUND {
         file.write_all_at(&wave, u64::from(waves) * wave.len() as u64).unwrap();
         file.sync_data().unwrap();
         waves += 1;
     }
     let flushes = f64::from(waves) / started.elapsed().as_secs_f64();
-    Rate { appends: flushes * waiters as f64, flushes }
+    let cpu_micros = (cpu_micros() - cpu) / (f64::from(waves) * waiters as f64);
+    Rate { appends: flushes * waiters as f64, flushes, cpu_micros }
 }
 
 fn open(dir: &Path) -> (DataDir, Log) {
@@ -74,8 +86,8 @@ fn open(dir: &Path) -> (DataDir, Log) {
 
 fn log(dir: &Path, waiters: usize) -> Rate {
     let (_dir, log) = open(&dir.join("log"));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let started = Instant::now();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (started, cpu) = (Instant::now(), cpu_micros());
     runtime.block_on(async {
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..waiters {
@@ -89,7 +101,8 @@ fn log(dir: &Path, waiters: usize) -> Rate {
         tasks.join_all().await;
     });
     let (stats, seconds) = (log.stats(), started.elapsed().as_secs_f64());
-    Rate { appends: stats.frames as f64 / seconds, flushes: stats.batches as f64 / seconds }
+    let cpu_micros = (cpu_micros() - cpu) / stats.frames as f64;
+    Rate { appends: stats.frames as f64 / seconds, flushes: stats.batches as f64 / seconds, cpu_micros }
 }
 
 /// The caller's share alone: bursts that stay in the queue while a flush is under way.

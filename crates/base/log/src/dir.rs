@@ -31,7 +31,11 @@ impl DataDir {
         let mut committer = Committer::new(dir.common.clone());
         let thread = std::thread::Builder::new()
             .name("log-committer".to_owned())
-            .spawn(move || committer.run())
+            .spawn(move || {
+                #[cfg(target_os = "linux")]
+                crate::sched::favour_this_thread();
+                committer.run();
+            })
             .map_err(|source| OpenError::Io {
                 action: "starting the committer of",
                 path: ".".into(),

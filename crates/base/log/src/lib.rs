@@ -38,6 +38,8 @@ mod read;
 mod real;
 mod recover;
 mod scan;
+#[cfg(target_os = "linux")]
+mod sched;
 mod segment;
 mod signal;
 mod stats;
