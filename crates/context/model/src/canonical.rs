@@ -188,7 +188,7 @@ impl Writer<'_> {
 /// Reads the canonical form of an entity; new names are introduced at the cost of `budget`.
 pub fn read(bytes: &[u8], symbols: &Symbols, budget: &Budget) -> Result<Record, CanonicalError> {
     let doc = parse(bytes)?;
-    let mut reader = Reader { symbols, budget, last: None };
+    let mut reader = Reader { symbols, budget, known: [("", Instant(0)); 2] };
     reader.entity(doc.root())
 }
 
@@ -199,7 +199,7 @@ pub fn read_instance(bytes: &[u8], symbols: &Symbols, budget: &Budget) -> Result
     let (Some((name, value)), None) = (members.next(), members.next()) else {
         return Err(refusal("", "is not the one member of an object", doc.root()));
     };
-    let mut reader = Reader { symbols, budget, last: None };
+    let mut reader = Reader { symbols, budget, known: [("", Instant(0)); 2] };
     let symbol = reader.name(&name, value)?;
     let mut out = Vec::with_capacity(bytes.len());
     reader.instance(&name, value)?.encode(symbol, &mut out);
@@ -227,8 +227,8 @@ fn refusal(member: &str, problem: &'static str, value: Value<'_>) -> CanonicalEr
 struct Reader<'c, 'd> {
     symbols: &'c Symbols,
     budget: &'c Budget,
-    /// The last instant read: the system attributes of one entity are mostly equal.
-    last: Option<(&'d str, Instant)>,
+    /// The last two instants read: the system attributes of one entity are mostly equal.
+    known: [(&'d str, Instant); 2],
 }
 
 /// `createdAt`, `modifiedAt`, `expiresAt`.
@@ -394,12 +394,12 @@ impl<'d> Reader<'_, 'd> {
 
     fn instant(&mut self, name: &str, value: Value<'d>) -> Result<Instant, CanonicalError> {
         let raw = value.raw();
-        if let Some((_, instant)) = self.last.filter(|(last, _)| *last == raw) {
-            return Ok(instant);
+        if let Some((_, instant)) = self.known.iter().find(|(known, _)| *known == raw) {
+            return Ok(*instant);
         }
         let text = value.as_str().ok_or_else(|| refusal(name, "is no dateTime", value))?;
         let instant = Instant::parse(&text).map_err(|_| refusal(name, "is no dateTime", value))?;
-        self.last = Some((raw, instant));
+        self.known = [(raw, instant), self.known[0]];
         Ok(instant)
     }
 

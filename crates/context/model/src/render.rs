@@ -72,7 +72,7 @@ pub struct Style<'r> {
     /// Which members are shown.
     pub projection: Projection,
     /// Which instances of each attribute are shown (4.5.5).
-    pub datasets: Option<&'r DatasetIds>,
+    pub datasets: Option<DatasetIds>,
     /// Entities are GeoJSON Features.
     pub feature: Option<Feature>,
     /// The value of the member `@context`, as JSON text; present where the body carries the context (6.3.6).
@@ -173,7 +173,13 @@ impl<'r> Renderer<'r> {
     pub fn shows(&self, instance: Instance<'_>, projection: Option<&Projection>) -> bool {
         projection.is_none_or(|projection| projection.shows(instance.name()))
             && self.is_alive(instance)
-            && self.style.datasets.is_none_or(|datasets| datasets.selects(instance.dataset()))
+            && self.style.datasets.as_ref().is_none_or(|datasets| datasets.selects(instance.dataset()))
+    }
+
+    /// True when the answer shows some attribute of the entity; a retrieval that names attributes finds
+    /// nothing otherwise (5.7.1.4).
+    pub fn shows_any_attribute(&self, record: &Record) -> bool {
+        record.instances().any(|instance| self.shows(instance, Some(&self.style.projection)))
     }
 
     #[inline]

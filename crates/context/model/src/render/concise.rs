@@ -34,7 +34,7 @@ pub(super) fn is_bare(pen: &Pen<'_, '_>, instance: Instance<'_>) -> bool {
         return false;
     }
     match instance.kind() {
-        Kind::Property => !is_ambiguous(instance.value()),
+        Kind::Property => !(is_container(instance) && is_ambiguous(instance.value())),
         Kind::GeoProperty => is_geometry(instance.value()),
         Kind::Relationship
         | Kind::LanguageProperty
@@ -48,7 +48,7 @@ pub(super) fn is_bare(pen: &Pen<'_, '_>, instance: Instance<'_>) -> bool {
 /// True when the type cannot be inferred from the members: geometries are read as those of a GeoProperty.
 pub(super) fn needs_type(instance: Instance<'_>) -> bool {
     match instance.kind() {
-        Kind::Property => is_geometry(instance.value()),
+        Kind::Property => is_container(instance) && is_geometry(instance.value()),
         Kind::GeoProperty => !is_geometry(instance.value()),
         Kind::Relationship
         | Kind::LanguageProperty
@@ -72,8 +72,16 @@ fn tells_an_attribute(value: &str) -> bool {
     scan::members(value).any(|(name, _)| TELLING.iter().any(|known| scan::is(name, known)))
 }
 
+/// An object or an array; most values are not, and need no closer look.
+fn is_container(instance: Instance<'_>) -> bool {
+    matches!(instance.value_bytes().first(), Some(b'{' | b'['))
+}
+
 /// Reads as GeoJSON: its `type` is that of a geometry, and it has what geometries have.
 pub(super) fn is_geometry(value: &str) -> bool {
+    if is_written_as_usual(value) {
+        return true;
+    }
     let mut typed = false;
     let mut placed = false;
     for (name, inner) in scan::members(value) {
@@ -81,4 +89,10 @@ pub(super) fn is_geometry(value: &str) -> bool {
         placed |= scan::is(name, "coordinates") || scan::is(name, "geometries");
     }
     typed && placed
+}
+
+/// `{"type":"Point","coordinates":`: how geometries mostly begin, told without walking their vertices.
+fn is_written_as_usual(value: &str) -> bool {
+    let named = value.strip_prefix(r#"{"type":""#).and_then(|rest| rest.split_once(r#"","coordinates":"#));
+    named.is_some_and(|(name, _)| GEOMETRIES.contains(&name))
 }

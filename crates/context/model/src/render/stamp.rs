@@ -17,10 +17,18 @@ pub(crate) fn write_text(out: &mut Vec<u8>, text: &str) {
 /// Longest quoted instant: `"2026-01-31T12:00:00.000001Z"`.
 const LEN: usize = 32;
 
-/// Writes instants, remembering the last one: the system attributes of one entity are mostly equal.
-#[derive(Debug, Clone)]
+/// Writes instants, remembering the last two: the system attributes of one entity are mostly equal, and
+/// creation and change alternate.
+#[derive(Debug)]
 pub(crate) struct Stamp {
-    last: Option<Instant>,
+    known: [Written; 2],
+    /// Which of them was used before the other.
+    older: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    at: Option<Instant>,
     text: [u8; LEN],
     len: u8,
 }
@@ -28,24 +36,32 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// Remembers nothing yet.
     pub(crate) fn new() -> Self {
-        Stamp { last: None, text: [0; LEN], len: 0 }
+        Stamp { known: [Written { at: None, text: [0; LEN], len: 0 }; 2], older: 0 }
     }
 
     /// Appends `at` as a quoted dateTime (4.6.3).
     pub(crate) fn write(&mut self, out: &mut Vec<u8>, at: Instant) {
-        if self.last == Some(at) {
-            return out.extend_from_slice(&self.text[..usize::from(self.len)]);
+        if let Some(index) = self.known.iter().position(|written| written.at == Some(at)) {
+            self.older = 1 - index;
+            let written = &self.known[index];
+            return out.extend_from_slice(&written.text[..usize::from(written.len)]);
         }
         let start = out.len();
         out.push(b'"');
         at.write(out);
         out.push(b'"');
-        let written = &out[start..];
-        if written.len() <= LEN {
-            self.text[..written.len()].copy_from_slice(written);
-            self.len = written.len() as u8;
-            self.last = Some(at);
+        self.remember(at, &out[start..]);
+    }
+
+    fn remember(&mut self, at: Instant, text: &[u8]) {
+        if text.len() > LEN {
+            return;
         }
+        let written = &mut self.known[self.older];
+        written.at = Some(at);
+        written.text[..text.len()].copy_from_slice(text);
+        written.len = text.len() as u8;
+        self.older = 1 - self.older;
     }
 }
 
@@ -56,11 +72,10 @@ mod tests {
     #[test]
     fn an_instant_is_written_alike_each_time() {
         let (mut stamp, mut out) = (Stamp::new(), Vec::new());
-        for at in [Instant(1), Instant(1), Instant(0), Instant(1)] {
-            stamp.write(&mut out, at);
-        }
-        let one = r#""1970-01-01T00:00:00.000001Z""#;
-        assert_eq!(String::from_utf8(out).unwrap(), format!(r#"{one}{one}"1970-01-01T00:00:00Z"{one}"#));
+        let order = [1, 1, 0, 1, 2, 1, 0, 2, 2, 1, 0];
+        order.iter().for_each(|at| stamp.write(&mut out, Instant(*at)));
+        let expected: String = order.iter().map(|at| json::quoted(&Instant(*at).to_string())).collect();
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]

@@ -170,7 +170,7 @@ fn clause_4_5_5_several_instances() {
     let world = World::new();
     let record = entity.record(&world.symbols);
     let datasets = dataset::DatasetIds::parse("datasetId", "urn:d:1").unwrap();
-    let style = Style { format: Format::Simplified, datasets: Some(&datasets), ..Style::default() };
+    let style = Style { format: Format::Simplified, datasets: Some(datasets), ..Style::default() };
     assert_eq!(rendered(&world, &style, &record)["a"], json!({"b": 1}));
 }
 
@@ -250,9 +250,9 @@ fn clause_4_5_16_1_the_geometry_of_a_feature() {
     let datasets = dataset::DatasetIds::parse("datasetId", "urn:d:2,urn:d:1").unwrap();
     for (name, datasets, expected) in [
         ("place", None, point(2)),
-        ("place", Some(&datasets), point(1)),
+        ("place", Some(datasets.clone()), point(1)),
         ("other", None, Value::Null),
-        ("other", Some(&datasets), point(3)),
+        ("other", Some(datasets), point(3)),
         ("only", None, point(5)),
         ("speed", None, Value::Null),
         ("missing", None, Value::Null),
@@ -275,6 +275,7 @@ fn one_attribute_alone() {
     let (style, name) = (Style::default(), world.symbols.get(&iri("a")).unwrap());
     let renderer = world.renderer(&style);
     let mut out = Vec::new();
+    assert!(renderer.shows_any_attribute(&record) && !renderer.shows_any_attribute(&expired));
     assert!(renderer.attribute(&record, name, &mut out));
     assert_eq!(parsed(&out), json!({"type": "Property", "value": 5}));
     out.clear();
@@ -316,7 +317,7 @@ fn answer(ent: &Ent, ask: &Ask) -> Value {
         sys_attrs: ask.sys_attrs,
         lang: ask.lang.as_ref(),
         projection: world.projection(pick.as_deref(), omit.as_deref()),
-        datasets: datasets.as_ref(),
+        datasets,
         feature: None,
         context: None,
     };
