@@ -15,9 +15,10 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use super::core::{CoreTable, CoreVersion, DEFAULT_VOCAB};
-use super::error::NameError;
+use super::error::{ContextError, NameError};
 use super::iri;
 use super::keys::Keys;
+use super::limits::{MAX_CONFLICTS, MAX_PREFIX_LENGTHS};
 use crate::json::{quoted, write_string};
 use crate::symbol::{Symbol, Symbols};
 
@@ -144,6 +145,22 @@ impl Context {
         self.prefix_lengths.dedup();
     }
 
+    /// Refuses what would make compaction dear.
+    pub(super) fn check(self) -> Result<Context, ContextError> {
+        if self.prefix_lengths.len() > MAX_PREFIX_LENGTHS {
+            return Err(ContextError::TooManyPrefixes);
+        }
+        let contradicts = |term: &&str| {
+            let Some((prefix, suffix)) = compact_parts(term) else { return false };
+            let said = self.prefix(prefix).map(|iri| [iri, suffix].concat());
+            said.is_some_and(|iri| !self.expands_to(term, &iri))
+        };
+        if self.terms().filter(contradicts).count() > MAX_CONFLICTS {
+            return Err(ContextError::TooManyConflicts);
+        }
+        Ok(self)
+    }
+
     /// The IRI of a type, an attribute or a vocabulary value: of a term, of a compact IRI (`prefix:suffix`), of
     /// an absolute IRI (itself), else of the name in the default namespace (5.5.7). An alias of a keyword
     /// yields the keyword (`id` is `@id`).
@@ -227,7 +244,10 @@ impl Context {
             let Some((head, suffix)) = iri.split_at_checked(length) else { continue };
             for prefix in self.prefixes.get(head).into_iter().flatten() {
                 let name = [prefix, ":", suffix].concat();
-                if best.as_ref().is_none_or(|best| shorter(&name, best)) && self.expands_to(&name, iri) {
+                if best.as_ref().is_some_and(|best| !shorter(&name, best)) {
+                    break;
+                }
+                if self.expands_to(&name, iri) {
                     best = Some(name);
                     break;
                 }

@@ -1,7 +1,10 @@
 //! What can be wrong with a context: each case names the place, and all are the caller's mistake
 //! (`BadRequestData`, 5.5.4 and 5.5.7). A document that cannot be had at all is the fetching layer's error.
 
-use super::limits::{MAX_CHAIN, MAX_CONTEXT_BYTES, MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, MAX_PIECES, MAX_TERMS};
+use super::limits::{
+    MAX_CHAIN, MAX_CONFLICTS, MAX_CONTEXT_BYTES, MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, MAX_PIECES,
+    MAX_PREFIX_LENGTHS, MAX_TERMS,
+};
 use crate::json;
 
 /// Why a context is refused.
@@ -55,6 +58,12 @@ pub enum ContextError {
     /// More than [`MAX_TERMS`] terms.
     #[error("the @context defines more than {MAX_TERMS} terms")]
     TooManyTerms,
+    /// More than [`MAX_PREFIX_LENGTHS`] lengths of prefixes.
+    #[error("the prefixes of the @context have IRIs of more than {MAX_PREFIX_LENGTHS} different lengths")]
+    TooManyPrefixes,
+    /// More than [`MAX_CONFLICTS`] compact IRIs that do not mean what their prefix says.
+    #[error("the @context defines more than {MAX_CONFLICTS} compact IRIs against its own prefixes")]
+    TooManyConflicts,
     /// Terms and IRIs longer than [`MAX_CONTEXT_BYTES`] in sum.
     #[error("the terms of the @context are longer than {MAX_CONTEXT_BYTES} bytes in sum")]
     TooMuchText,

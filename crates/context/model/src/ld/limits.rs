@@ -23,4 +23,12 @@ pub const MAX_CONTEXT_BYTES: usize = 16 << 20;
 /// Greatest number of definitions that one definition may hang on (`a` as `b:x`, `b` as `c:y`, ...).
 pub const MAX_CHAIN: usize = 32;
 
+/// Greatest number of different lengths that the IRIs of prefixes may have: each costs one look-up when an
+/// IRI without a term is compacted.
+pub const MAX_PREFIX_LENGTHS: usize = 256;
+
+/// Greatest number of defined compact IRIs (`a:b`) that stand for something else than prefix `a` says: each may
+/// cost one vain try when an IRI is compacted.
+pub const MAX_CONFLICTS: usize = 64;
+
 const _: () = assert!(MAX_CHAIN < crate::json::MAX_DEPTH, "both bound recursion on the same stack");

@@ -75,7 +75,7 @@ impl Loader {
                 Piece::Core(_) | Piece::Remote(_) => {}
             }
         }
-        Ok(Context::new(Some(core.clone()), builder.finish(), announcement))
+        Context::new(Some(core.clone()), builder.finish(), announcement).check()
     }
 }
 

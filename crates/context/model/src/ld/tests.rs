@@ -2,7 +2,9 @@ use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 
-use super::limits::{MAX_CHAIN, MAX_DOCUMENTS, MAX_IRI_BYTES, MAX_PIECES, MAX_TERMS};
+use super::limits::{
+    MAX_CHAIN, MAX_CONFLICTS, MAX_DOCUMENTS, MAX_IRI_BYTES, MAX_PIECES, MAX_PREFIX_LENGTHS, MAX_TERMS,
+};
 use super::*;
 use crate::json::Doc;
 use crate::symbol::{Budget, Symbols};
@@ -338,6 +340,28 @@ fn much_text_in_few_bytes_is_refused() {
     let terms: Vec<String> = (0..20_000).map(|n| format!("\"t{n}\":\"p:{n}\"")).collect();
     let text = format!("{{\"p\":\"{prefix}\",{}}}", terms.join(","));
     assert_eq!(try_load(&text, &[]).unwrap_err(), ContextError::TooMuchText);
+}
+
+#[test]
+fn prefixes_that_make_compaction_dear_are_refused() {
+    let lengths = |count: usize| {
+        let prefixes: Vec<String> =
+            (1..=count).map(|n| format!("\"p{n}\": \"urn:{}/\"", "x".repeat(n))).collect();
+        try_load(&format!("{{{}}}", prefixes.join(",")), &[])
+    };
+    // The core brings two prefixes of other lengths.
+    assert!(lengths(200).is_ok());
+    assert_eq!(lengths(MAX_PREFIX_LENGTHS + 1).unwrap_err(), ContextError::TooManyPrefixes);
+
+    let conflicts = |count: usize| {
+        let old: Vec<String> =
+            (0..count).map(|n| format!("\"p{n}\":\"urn:a/\",\"p{n}:x\":\"urn:a/x\"")).collect();
+        let new: Vec<String> = (0..count).map(|n| format!("\"p{n}\":\"urn:b/\"")).collect();
+        try_load(&format!("[{{{}}},{{{}}}]", old.join(","), new.join(",")), &[])
+    };
+    let context = conflicts(MAX_CONFLICTS).unwrap();
+    assert_eq!((context.compact("urn:b/x"), context.compact("urn:b/y")), ("urn:b/x".into(), "p0:y".into()));
+    assert_eq!(conflicts(MAX_CONFLICTS + 1).unwrap_err(), ContextError::TooManyConflicts);
 }
 
 #[test]
