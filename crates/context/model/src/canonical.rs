@@ -10,9 +10,11 @@
 //! ```
 //!
 //! Fragments are copied as they stand in the record; times keep their microseconds. What [`write`] writes
-//! [`read`] reads back into the same record, byte for byte, and nothing else is accepted: a text that differs
-//! from what some `write` of format 1 makes is damaged, or of a version to come. Reading costs one pass for
-//! the tape and one over it; it interns names and allocates a buffer for the instances and the record.
+//! [`read`] reads back into the same record, byte for byte. A member that is missing, unknown or of another
+//! kind is refused, as is white space: such a text is damaged, or of a version to come. Reading costs one pass
+//! for the tape and one over it; it interns names and allocates a buffer for the instances and the record.
+//!
+//! Instances of one attribute must be neighbours, as records have them: apart they would be one member twice.
 //!
 //! A name always has a colon, the members of this form never have one. Should a name lack it, or begin with
 //! it, one colon is put before it.
