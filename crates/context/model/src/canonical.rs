@@ -9,7 +9,7 @@
 //!             "https://.../source":<instance>, ...}
 //! ```
 //!
-//! Fragments are copied as they stand in the record; times keep their microseconds. What [`write`] writes
+//! Fragments are copied as they stand in the record; times keep their microseconds. What [`write()`] writes
 //! [`read`] reads back into the same record, byte for byte. A member that is missing, unknown or of another
 //! kind is refused, as is white space: such a text is damaged, or of a version to come. Reading costs one pass
 //! for the tape and one over it; it interns names and allocates a buffer for the instances and the record.
