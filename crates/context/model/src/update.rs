@@ -392,7 +392,7 @@ impl<'r> Edit<'r> {
 
     fn add_scopes(&mut self, scopes: Vec<Cow<'_, str>>) {
         for scope in scopes {
-            if !self.draft.scopes.iter().any(|own| *own == scope) {
+            if !self.draft.scopes.contains(&scope) {
                 self.draft.scopes.push(Cow::Owned(scope.into_owned()));
                 self.members_written = true;
             }

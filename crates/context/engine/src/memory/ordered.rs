@@ -6,8 +6,8 @@
 //! over all entities of the tenant.
 //!
 //! A reader may hold a chunk that a writer has just replaced: it then sees the page as it was a moment ago,
-//! but for entities removed since, whose cells are empty, and for reused slots, whose record has another
-//! identifier; [`Cursor`] passes over both.
+//! but for entities removed since, whose cells are empty and passed over, and for reused slots, whose record
+//! may stand out of order: whoever walks must look that identifiers ascend.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

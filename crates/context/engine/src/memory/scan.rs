@@ -100,19 +100,36 @@ impl<'s> Scan<'s> {
     }
 
     fn walk(&self, mut cursor: Cursor, visit: &mut dyn FnMut(&Record) -> bool) {
+        let mut last = None;
         while let Some((_, record)) = cursor.next(self.tenant.cells()) {
-            if let Some(record) = record.as_ref()
-                && self.matches(record)
-                && !visit(record)
-            {
+            if !self.step(&mut last, record, visit) {
                 return;
             }
         }
     }
 
+    /// Visits one candidate; false ends the walk. A slot reused since the index was read shows an entity out
+    /// of its place: it is passed over, so that a page never repeats one or goes backwards.
+    fn step(
+        &self,
+        last: &mut Option<Borrowed>,
+        record: Borrowed,
+        visit: &mut dyn FnMut(&Record) -> bool,
+    ) -> bool {
+        let Some(own) = record.as_ref() else { return true };
+        let before = last.as_ref().and_then(|last| last.as_ref());
+        if before.is_some_and(|last| last.id() >= own.id()) {
+            return true;
+        }
+        let go_on = !self.matches(own) || visit(own);
+        *last = Some(record);
+        go_on
+    }
+
     /// Merges the indexes of several types; an entity of two of them is visited once.
     fn merge(&self, mut cursors: Vec<Cursor>, visit: &mut dyn FnMut(&Record) -> bool) {
         let cells = self.tenant.cells();
+        let mut last = None;
         let mut heads: Vec<Option<(u32, Borrowed)>> = cursors.iter_mut().map(|own| own.next(cells)).collect();
         while let Some(slot) = least(&heads) {
             let mut record = None;
@@ -122,9 +139,7 @@ impl<'s> Scan<'s> {
                 }
             }
             if let Some((_, record)) = record
-                && let Some(record) = record.as_ref()
-                && self.matches(record)
-                && !visit(record)
+                && !self.step(&mut last, record, visit)
             {
                 return;
             }

@@ -231,18 +231,18 @@ impl<'c> Reader<'c> {
         let from = into.len();
         if self.is_multi_instance(value) {
             for item in value.items() {
-                into.push(self.instance(name, &spelled, item).map_err(|error| error.at(&spelled))?);
+                into.push(self.instance(name, spelled.clone(), item)?);
             }
         } else if let Some(dataset) = self.simplified_datasets(value) {
             for (id, item) in dataset.members() {
-                let mut instance = self.instance(name, &spelled, item).map_err(|e| e.at(&spelled))?;
+                let mut instance = self.instance(name, spelled.clone(), item)?;
                 instance.dataset = self.dataset(id).map_err(|error| error.at(&spelled))?;
                 into.push(instance);
             }
         } else {
-            into.push(self.instance(name, &spelled, value).map_err(|error| error.at(&spelled))?);
+            into.push(self.instance(name, spelled, value)?);
         }
-        unique_datasets(&into[from..]).map_err(|error| error.at(&spelled))
+        unique_datasets(&into[from..])
     }
 
     /// An array of attribute objects is several instances; any other array is a value (4.5.5, 4.5.2.3).
@@ -262,9 +262,14 @@ impl<'c> Reader<'c> {
     fn instance<'d>(
         &self,
         name: Symbol,
-        spelled: &Cow<'d, str>,
+        spelled: Cow<'d, str>,
         value: Value<'d>,
     ) -> Result<AttributeInput<'d>, Invalid> {
+        let (dataset, content) = self.content(&spelled, value).map_err(|error| error.at(&spelled))?;
+        Ok(AttributeInput { name, spelled, dataset, content })
+    }
+
+    fn content<'d>(&self, spelled: &str, value: Value<'d>) -> Result<(Dataset<'d>, Content<'d>), Invalid> {
         let mut input = InstanceInput::default();
         let mut dataset = None;
         let mut removed = value.is_str(NULL);
@@ -276,8 +281,7 @@ impl<'c> Reader<'c> {
             self.bare(&mut input, value)?;
         }
         check_location(spelled, &input)?;
-        let content = if removed { Content::Remove } else { Content::Set(Box::new(input)) };
-        Ok(AttributeInput { name, spelled: spelled.clone(), dataset, content })
+        Ok((dataset, if removed { Content::Remove } else { Content::Set(Box::new(input)) }))
     }
 
     /// A value without wrapper: a geometry, or anything as a Property (4.5.2.3, 4.5.4).
@@ -551,6 +555,9 @@ fn check_location(spelled: &str, input: &InstanceInput<'_>) -> Result<(), Invali
     }
 }
 
+/// `datasetId`; `None` is the default instance.
+type Dataset<'d> = Option<Cow<'d, str>>;
+
 fn unique_datasets(instances: &[AttributeInput<'_>]) -> Result<(), Invalid> {
     if instances.len() < 2 {
         return Ok(());
@@ -558,10 +565,11 @@ fn unique_datasets(instances: &[AttributeInput<'_>]) -> Result<(), Invalid> {
     let mut datasets: Vec<Option<&str>> = instances.iter().map(|own| own.dataset.as_deref()).collect();
     datasets.sort_unstable();
     match datasets.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Invalid::new(format!(
-            "two instances with the datasetId {} (4.5.5)",
-            pair[0].unwrap_or(DEFAULT_DATASET)
-        ))),
+        Some(pair) => {
+            let id = pair[0].unwrap_or(DEFAULT_DATASET);
+            let error = Invalid::new(format!("two instances with the datasetId {id} (4.5.5)"));
+            Err(error.at(&instances[0].spelled))
+        }
         None => Ok(()),
     }
 }
