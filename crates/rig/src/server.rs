@@ -138,7 +138,8 @@ fn listen(stderr: impl Read + Send + 'static) -> (Words, mpsc::Receiver<SocketAd
 
 fn parse_listening(line: &str) -> Option<SocketAddr> {
     let (_, after) = line.split_once(LISTENING)?;
-    after.split(|c: char| c.is_whitespace() || c == '\u{1b}').next()?.parse().ok()
+    let belongs = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':' | '[' | ']');
+    after.split(|c| !belongs(c)).next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -156,6 +157,8 @@ mod tests {
         };
         check("listening http=127.0.0.1:4711", Some("127.0.0.1:4711"));
         check("2026-05-14T09:30:00Z INFO listening http=127.0.0.1:1 doors=context", Some("127.0.0.1:1"));
+        check(r#"{"message":"listening http=127.0.0.1:2","target":"x"}"#, Some("127.0.0.1:2"));
+        check("\u{1b}[2mlistening http=127.0.0.1:3\u{1b}[0m", Some("127.0.0.1:3"));
         check("listening http=[::1]:9090", Some("[::1]:9090"));
         check("listening http=nowhere", None);
         check("ready", None);
