@@ -654,7 +654,7 @@ mod tests {
             Just(serde_json::Value::Null),
             any::<bool>().prop_map(Into::into),
             any::<i64>().prop_map(Into::into),
-            any::<i32>().prop_map(|n| (f64::from(n) / 8.0).into()),
+            any::<i16>().prop_map(|n| (f64::from(n) / 8.0).into()),
             ".*".prop_map(serde_json::Value::String),
         ];
         leaf.prop_recursive(4, 32, 6, |inner| {

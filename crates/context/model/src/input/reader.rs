@@ -92,6 +92,7 @@ impl<'c> Reader<'c> {
         if entity.attributes.len() > MAX_INSTANCES {
             return Err(Invalid::new(format!("more than {MAX_INSTANCES} attribute instances")));
         }
+        unique_names(&entity.attributes)?;
         Ok(entity)
     }
 
@@ -353,6 +354,7 @@ impl<'c> Reader<'c> {
             None => false,
         };
         self.check_members(input)?;
+        unique_names(&input.subs)?;
         Ok(removed)
     }
 
@@ -553,6 +555,24 @@ fn check_location(spelled: &str, input: &InstanceInput<'_>) -> Result<(), Invali
         }
         _ => Ok(()),
     }
+}
+
+/// Two spellings of one name would be two values of one attribute.
+fn unique_names(attributes: &[AttributeInput<'_>]) -> Result<(), Invalid> {
+    let mut names: SmallVec<[Symbol; 16]> = attributes.iter().map(|own| own.name).collect();
+    names.dedup();
+    let groups = names.len();
+    names.sort_unstable();
+    names.dedup();
+    if names.len() == groups {
+        return Ok(());
+    }
+    let repeats = |own: &AttributeInput<'_>, at: usize| {
+        attributes[..at].iter().any(|other| other.name == own.name && other.spelled != own.spelled)
+    };
+    let again = attributes.iter().enumerate().find(|(at, own)| repeats(own, *at));
+    let spelled = again.map_or("", |(_, own)| &own.spelled);
+    Err(Invalid::new("expands to the same name as another member").at(spelled))
 }
 
 /// `datasetId`; `None` is the default instance.

@@ -136,7 +136,11 @@ fn put_sub<'a>(
     draft.dataset = sub.dataset;
     match at {
         Some(at) => instance.subs[at].1 = draft,
-        None => instance.subs.push((sub.name, draft)),
+        None => {
+            // Instances of one name stay neighbours, as the record's layout wants them.
+            let last = instance.subs.iter().rposition(|(own, _)| *own == sub.name);
+            instance.subs.insert(last.map_or(instance.subs.len(), |at| at + 1), (sub.name, draft));
+        }
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::symbol::{Budget, Symbols};
 struct World {
     symbols: Symbols,
     budget: Budget,
-    context: Context,
+    context: std::sync::Arc<Context>,
 }
 
 const CREATE: Mode = Mode { nulls: false, nested_nulls: false, simplified: false };
@@ -20,7 +20,7 @@ const NOW: Instant = Instant(2_000_000);
 
 impl World {
     fn new() -> Self {
-        World { symbols: Symbols::new(), budget: Budget::new(1000), context: Context::identity() }
+        World { symbols: Symbols::new(), budget: Budget::new(1000), context: Context::identity().into() }
     }
 
     fn reader(&self, mode: Mode) -> Reader<'_> {
@@ -240,4 +240,38 @@ fn what_has_expired_is_removed_4_22() {
     let outcome = remove_expired(&old, NOW);
     assert_eq!(outcome.touched.len(), 1);
     assert_eq!(outcome.record.unwrap().attribute_names().count(), 1);
+}
+
+#[test]
+fn two_spellings_of_one_name_are_refused() {
+    let mut world = World::new();
+    world.context = crate::ld::Cores::new().get(crate::ld::CoreVersion::LATEST).clone();
+    let vocab = crate::ld::DEFAULT_VOCAB;
+    for text in [
+        format!(r#"{{"id":"urn:a:1","type":"T","n":1,"m":2,"{vocab}n":3}}"#),
+        format!(r#"{{"id":"urn:a:1","type":"T","m":{{"value":1,"n":1,"x":2,"{vocab}n":3}}}}"#),
+    ] {
+        let doc = Doc::parse(text.as_bytes()).unwrap();
+        let error = world.reader(CREATE).entity(doc.root()).unwrap_err();
+        assert!(error.to_string().ends_with("expands to the same name as another member"), "{error}");
+    }
+}
+
+#[test]
+fn instances_of_one_sub_attribute_stay_neighbours() {
+    let world = World::new();
+    let old = r#"{"id":"urn:a:1","type":"T","n":{"value":1,"a":{"value":1},"b":{"value":2}}}"#;
+    let input = r#"{"n":{"type":"Property","a":{"value":3,"datasetId":"urn:d:1"}}}"#;
+    let outcome = world.check(
+        old,
+        MERGE,
+        input,
+        |o, i| merge(o, i, Merge::default(), NOW),
+        r#"{"id":"urn:a:1","type":"T","n":{"type":"Property","value":1,
+            "a":[{"type":"Property","value":1},{"type":"Property","value":3,"datasetId":"urn:d:1"}],
+            "b":{"type":"Property","value":2}}}"#,
+    );
+    let record = outcome.record.unwrap();
+    let names: Vec<Symbol> = record.instances().next().unwrap().subs().map(|sub| sub.name()).collect();
+    assert_eq!(names[0], names[1]);
 }
