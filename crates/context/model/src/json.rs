@@ -370,6 +370,27 @@ pub fn quoted(text: &str) -> String {
     String::from_utf8(out).expect("escaping valid UTF-8 yields valid UTF-8")
 }
 
+/// Bytes at the beginning of `bytes`, in steps of eight, that stand for themselves inside a string: no quote,
+/// no backslash, no control character. Looks at a word at a time; the caller looks at the rest.
+fn plain_run(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES * 128;
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGHS;
+    let mut at = 0;
+    for chunk in bytes.chunks_exact(8) {
+        let word = u64::from_le_bytes(chunk.try_into().expect("chunks are of eight bytes"));
+        let special = below(word, 0x20)
+            | below(word ^ (ONES * u64::from(b'"')), 1)
+            | below(word ^ (ONES * u64::from(b'\\')), 1);
+        if special != 0 {
+            // A borrow can mark a byte above a marked one, never below the first.
+            return at + (special.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at
+}
+
 struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -493,6 +514,7 @@ impl Parser<'_> {
         let mut escaped = false;
         self.at += 1;
         loop {
+            self.at += plain_run(&self.bytes[self.at..]);
             match self.peek() {
                 Some(b'"') => break,
                 Some(b'\\') => {
