@@ -23,3 +23,6 @@ pub(crate) const MEDIA_RANGES_MAX: usize = 32;
 
 /// Hops of linked entity retrieval (`joinLevel`, 4.5.23).
 pub(crate) const JOIN_LEVELS_MAX: usize = 10;
+
+/// Linked entities that one answer may look up (4.5.23).
+pub(crate) const LINKED_ENTITIES_MAX: usize = 10_000;

@@ -6,8 +6,7 @@
 use http::HeaderValue;
 
 use crate::media::Media;
-use crate::params::Paging;
-use crate::params::{Param, Params};
+use crate::params::{Paging, Param};
 use crate::percent::{self, Place};
 
 /// The links to the pages before and after this one.
@@ -29,10 +28,10 @@ impl Neighbours {
     }
 
     /// The value of the `Link` header, if there is a neighbour.
-    pub(crate) fn header(
+    pub(crate) fn header<'p>(
         self,
         path: &str,
-        params: &Params<'_>,
+        params: impl Iterator<Item = (Param, &'p str)> + Clone,
         limit: usize,
         media: Media,
     ) -> Option<HeaderValue> {
@@ -42,7 +41,7 @@ impl Neighbours {
             if !value.is_empty() {
                 value.extend_from_slice(b", ");
             }
-            write_link(&mut value, path, params, limit, offset);
+            write_link(&mut value, path, params.clone(), limit, offset);
             for part in ["; rel=\"", rel, "\";type=\"", media.name(), "\""] {
                 value.extend_from_slice(part.as_bytes());
             }
@@ -54,10 +53,15 @@ impl Neighbours {
     }
 }
 
-fn write_link(out: &mut Vec<u8>, path: &str, params: &Params<'_>, limit: usize, offset: usize) {
+fn write_link<'p>(
+    out: &mut Vec<u8>,
+    path: &str,
+    params: impl Iterator<Item = (Param, &'p str)>,
+    limit: usize,
+    offset: usize,
+) {
     let (limit, offset) = (limit.to_string(), offset.to_string());
     let mut pairs: Vec<(&str, &str)> = params
-        .iter()
         .filter(|(param, _)| !matches!(param, Param::Limit | Param::Offset))
         .map(|(param, value)| (param.name(), value))
         .chain([("limit", limit.as_str()), ("offset", offset.as_str())])
@@ -79,13 +83,13 @@ fn write_link(out: &mut Vec<u8>, path: &str, params: &Params<'_>, limit: usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Set;
+    use crate::params::{Params, Set};
 
     fn header(raw: &str, more: bool) -> String {
         let params = Params::parse(Some(raw), Set::ALL).unwrap();
         let page = params.paging().unwrap();
         let neighbours = Neighbours::of(page, more);
-        let header = neighbours.header("/ngsi-ld/v1/entities", &params, page.limit, Media::Json);
+        let header = neighbours.header("/ngsi-ld/v1/entities", params.iter(), page.limit, Media::Json);
         header.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
     }
 

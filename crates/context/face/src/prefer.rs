@@ -52,6 +52,12 @@ impl Prefer {
     }
 }
 
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ngsi-ld={}.{}", self.major, self.minor)
+    }
+}
+
 impl Version {
     /// Parses a version that is not beyond the one spoken here.
     fn parse(text: &str) -> Option<Self> {

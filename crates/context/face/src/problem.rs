@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 
 use http::{HeaderValue, StatusCode};
-use trifid_context_model::json;
+use trifid_context_engine::{self as engine, contexts};
+use trifid_context_model::{json, query};
 
 use crate::media::Media;
 
@@ -17,7 +18,6 @@ pub(crate) enum Kind {
     InvalidRequest,
     BadRequestData,
     AlreadyExists,
-    Conflict,
     OperationNotSupported,
     ResourceNotFound,
     NonexistentTenant,
@@ -41,7 +41,6 @@ impl Kind {
             Kind::AlreadyExists => {
                 (S::CONFLICT, "https://uri.etsi.org/ngsi-ld/errors/AlreadyExists", "Already exists")
             }
-            Kind::Conflict => (S::CONFLICT, "https://uri.etsi.org/ngsi-ld/errors/Conflict", "Conflict"),
             Kind::OperationNotSupported => (
                 S::UNPROCESSABLE_ENTITY,
                 "https://uri.etsi.org/ngsi-ld/errors/OperationNotSupported",
@@ -133,6 +132,74 @@ impl From<Problem> for Refusal {
     }
 }
 
+impl Refusal {
+    /// The refusal as a document, for the answer to a batch.
+    pub(crate) fn problem(&self) -> Problem {
+        match self {
+            Refusal::Problem(problem) => problem.clone(),
+            Refusal::Overloaded { .. } => Problem::new(Kind::InternalError, BUSY),
+            Refusal::Bare(status) => Problem::new(Kind::InvalidRequest, status.to_string()),
+            Refusal::MethodNotAllowed(_) => Problem::new(Kind::InvalidRequest, "the method is not allowed"),
+            Refusal::NotAcceptable(_) => {
+                Problem::new(Kind::InvalidRequest, "no representation is acceptable")
+            }
+        }
+    }
+}
+
+/// What an overloaded broker says.
+pub(crate) const BUSY: &str = "as much work as can be done is in hand already; try again later";
+
+/// The one table from what the engine refuses to what HTTP answers (6.3.2).
+impl From<engine::Error> for Refusal {
+    fn from(error: engine::Error) -> Self {
+        use engine::Error as E;
+        let (kind, detail) = match error {
+            E::InvalidRequest(detail) => (Kind::InvalidRequest, detail),
+            E::BadRequestData(detail) => (Kind::BadRequestData, detail),
+            E::AlreadyExists(detail) => (Kind::AlreadyExists, detail),
+            E::ResourceNotFound(detail) => (Kind::ResourceNotFound, detail),
+            E::OperationNotSupported(detail) => (Kind::OperationNotSupported, detail),
+            E::LdContextNotAvailable(detail) => (Kind::LdContextNotAvailable, detail),
+            E::TooComplexQuery(detail) => (Kind::TooComplexQuery, detail),
+            E::TooManyResults(detail) => (Kind::TooManyResults, detail),
+            E::NonexistentTenant => (Kind::NonexistentTenant, error.to_string()),
+            E::Overloaded { retry_after_s } => return Refusal::Overloaded { retry_after_s },
+            E::Internal(detail) => {
+                // What went wrong inside is for the operator's eyes: the log has it, the client does not.
+                tracing::error!(%detail, "a request failed for a reason of the broker's own");
+                (Kind::InternalError, "the request failed for a reason of the broker's own".to_owned())
+            }
+        };
+        Problem::new(kind, detail).into()
+    }
+}
+
+impl From<contexts::Error> for Refusal {
+    fn from(error: contexts::Error) -> Self {
+        use contexts::Problem as P;
+        let kind = match error.problem() {
+            P::InvalidRequest => Kind::InvalidRequest,
+            P::BadRequestData => Kind::BadRequestData,
+            P::LdContextNotAvailable => Kind::LdContextNotAvailable,
+            P::ResourceNotFound => Kind::ResourceNotFound,
+            P::OperationNotSupported => Kind::OperationNotSupported,
+            P::InternalError => Kind::InternalError,
+        };
+        Problem::new(kind, error.to_string()).into()
+    }
+}
+
+impl From<query::Error> for Refusal {
+    fn from(error: query::Error) -> Self {
+        let kind = match error.problem() {
+            query::Problem::BadRequestData => Kind::BadRequestData,
+            query::Problem::TooComplexQuery => Kind::TooComplexQuery,
+        };
+        Problem::new(kind, error.to_string()).into()
+    }
+}
+
 /// 400 BadRequestData with this detail.
 pub(crate) fn bad_data(detail: impl Into<Cow<'static, str>>) -> Refusal {
     Problem::new(Kind::BadRequestData, detail).into()
@@ -152,11 +219,10 @@ pub(crate) fn not_found(detail: impl Into<Cow<'static, str>>) -> Refusal {
 mod tests {
     use super::*;
 
-    const KINDS: [Kind; 11] = [
+    const KINDS: [Kind; 10] = [
         Kind::InvalidRequest,
         Kind::BadRequestData,
         Kind::AlreadyExists,
-        Kind::Conflict,
         Kind::OperationNotSupported,
         Kind::ResourceNotFound,
         Kind::NonexistentTenant,

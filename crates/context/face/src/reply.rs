@@ -5,11 +5,11 @@
 
 use http::header::{ALLOW, CONTENT_TYPE, HeaderName, LINK, LOCATION, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use trifid_base_web::{Body, Response};
+use trifid_base_web::{Body, Response, ShellProblem};
 
 use crate::media::Media;
 use crate::percent::{self, Place};
-use crate::problem::{Refusal, write_document};
+use crate::problem::{BUSY, Kind, Problem, Refusal, write_document};
 use crate::route::ROOT;
 
 /// The tenant that a request addresses, echoed in every answer (6.3.14).
@@ -92,8 +92,7 @@ impl Refusal {
             Refusal::NotAcceptable(offered) => (StatusCode::NOT_ACCEPTABLE, not_acceptable(offered)),
             Refusal::Overloaded { retry_after_s } => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(retry_after_s));
-                let detail = "as much work as can be done is in hand already; try again later";
-                (StatusCode::SERVICE_UNAVAILABLE, generic(StatusCode::SERVICE_UNAVAILABLE, detail))
+                (StatusCode::SERVICE_UNAVAILABLE, generic(StatusCode::SERVICE_UNAVAILABLE, BUSY))
             }
         };
         if !body.is_empty() {
@@ -110,8 +109,30 @@ pub(crate) fn options(allow: HeaderValue, headers: HeaderMap, tenant: Option<Hea
     assemble(StatusCode::NO_CONTENT, headers, Vec::new())
 }
 
+/// Words a refusal of the shell (6.3.2): what the standard wants bare is bare, the rest is a problem document.
+pub(crate) fn of_shell(problem: &ShellProblem) -> Response {
+    let status = problem.status();
+    let refusal = match problem {
+        ShellProblem::BadBody => crate::problem::invalid(problem.detail()),
+        ShellProblem::Internal => Problem::new(Kind::InternalError, problem.detail()).into(),
+        ShellProblem::NoSuchPath => crate::problem::not_found(problem.detail()),
+        ShellProblem::MethodNotAllowed { .. } | ShellProblem::BodyTooLarge { .. } => Refusal::Bare(status),
+        ShellProblem::Unauthenticated { .. }
+        | ShellProblem::RoleForbidden { .. }
+        | ShellProblem::TenantForbidden
+        | ShellProblem::BodyTimeout
+        | ShellProblem::Saturated { .. }
+        | ShellProblem::BodyMemoryFull { .. }
+        | ShellProblem::RequestTimeout { .. } => {
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, Media::Json.header())]);
+            return assemble(status, headers, generic(status, &problem.detail()));
+        }
+    };
+    refusal.into_response(HeaderMap::new(), None)
+}
+
 /// A problem for which the standard has no type (RFC 9457 4.2.1).
-pub(crate) fn generic(status: StatusCode, detail: &str) -> Vec<u8> {
+fn generic(status: StatusCode, detail: &str) -> Vec<u8> {
     let mut body = Vec::with_capacity(192);
     write_document(&mut body, "about:blank", status.canonical_reason().unwrap_or("Refused"), status, detail);
     body.push(b'}');

@@ -5,6 +5,7 @@
 //! encoded. A list may come as one value with commas or as repeated parameters; anything else that
 //! comes twice is refused. Parsing is one pass without allocation for up to eight parameters.
 
+pub(crate) mod body;
 mod names;
 mod values;
 
@@ -13,7 +14,7 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 pub(crate) use names::{Param, Set};
-pub(crate) use values::{Form, Options, OptionsOf, Paging, check_join_level};
+pub(crate) use values::{Form, OptionsOf, Paging};
 
 use crate::limits::QUERY_PAIRS_MAX;
 use crate::percent::{self, Plus};
@@ -64,8 +65,13 @@ impl<'q> Params<'q> {
         self.get(param).is_some()
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// All parameters with their decoded values, in the client's order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Param, &str)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Param, &str)> + Clone {
         self.0.iter().map(|(param, value)| (*param, value.as_ref()))
     }
 }

@@ -123,7 +123,7 @@ impl Params<'_> {
 }
 
 /// Refuses a `joinLevel` that is zero or beyond the limit.
-pub(crate) fn check_join_level(level: usize) -> Result<usize, Refusal> {
+fn check_join_level(level: usize) -> Result<usize, Refusal> {
     if (1..=JOIN_LEVELS_MAX).contains(&level) {
         return Ok(level);
     }
