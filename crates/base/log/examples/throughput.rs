@@ -1,7 +1,8 @@
-//! How the log compares with its floor: the same bytes written one after the other, with one `fdatasync` per wave.
+//! How the log compares with its floor: the same bytes written one after the other, with one `fdatasync` per
+//! wave.
 //!
-//! `cargo run --release -p trifid-base-log --example throughput -- [folder]`. Machines differ, so only the ratio means anything;
-//! the two are run in turn, three times, and the median is shown.
+//! `cargo run --release -p trifid-base-log --example throughput -- [folder]`. Machines differ, so only the
+//! ratio means anything; the two are run in turn, three times, and the median is shown.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // a measuring program: it prints, and a failure ends it
 

@@ -1,8 +1,9 @@
 //! The frames that one write and one flush make durable together.
 //!
-//! Small payloads are copied, header first, into buffers that are reused from batch to batch: an append allocates nothing. A large payload
-//! comes in a buffer of its own, filled before the lock was taken. Headers get their last fields (epoch, durable mark, checksum) when the
-//! batch is written, because only then are they known.
+//! Small payloads are copied, header first, into buffers that are reused from batch to batch: an append
+//! allocates nothing. A large payload comes in a buffer of its own, filled before the lock was taken. Headers
+//! get their last fields (epoch, durable mark, checksum) when the batch is written, because only then are
+//! they known.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -71,6 +72,16 @@ impl Batch {
         }
     }
 
+    /// A batch that begins by saying that the positions from `first` to `next` hold nothing.
+    pub(crate) fn after_void(log: LogId, first: Position, next: Position, spare: &mut Vec<Vec<u8>>) -> Self {
+        let mut batch = Batch::new(first);
+        while batch.end < next {
+            let count = u32::try_from(next.get() - batch.end.get()).unwrap_or(u32::MAX);
+            batch.push_frame(Kind::Void, log, Prepared::new(&[], count), spare);
+        }
+        batch
+    }
+
     pub(crate) fn positions(&self) -> Range<Position> {
         self.first..self.end
     }
@@ -81,6 +92,10 @@ impl Batch {
 
     /// Adds a frame at the end; a new buffer, when one is needed, comes from `spare`.
     pub(crate) fn push(&mut self, log: LogId, payload: Prepared<'_>, spare: &mut Vec<Vec<u8>>) {
+        self.push_frame(Kind::Data, log, payload, spare);
+    }
+
+    fn push_frame(&mut self, kind: Kind, log: LogId, payload: Prepared<'_>, spare: &mut Vec<Vec<u8>>) {
         let frame_len = payload.frame_len();
         match payload.own {
             Some(frame) => self.chunks.push(frame),
@@ -89,7 +104,7 @@ impl Batch {
         let chunk = self.chunks.len() - 1;
         let offset = self.chunks[chunk].len() - frame_len;
         let header = &mut self.chunks[chunk][offset..offset + FRAME_HEADER_BYTES];
-        put_appended(header, Kind::Data, log, self.end, payload.count, payload.len as u32, payload.crc);
+        put_appended(header, kind, log, self.end, payload.count, payload.len as u32, payload.crc);
         self.headers.push(HeaderAt { chunk: chunk as u32, offset: offset as u32 });
         self.end = self.end.advance(payload.count);
         self.bytes += frame_len;
@@ -173,6 +188,18 @@ mod tests {
         assert!(frames.iter().all(|(h, _)| h.epoch == Epoch(2) && h.mark == Position::new(5)));
         assert_eq!(batch.end, Position::new(10));
         assert_eq!(batch.bytes, batch.chunks.iter().map(Vec::len).sum::<usize>());
+    }
+
+    #[test]
+    fn a_void_takes_the_positions_that_were_refused() {
+        let (first, next) = (Position::new(5), Position::new(5 + (1 << 32)));
+        let mut batch = Batch::after_void(LogId(1), first, next, &mut Vec::new());
+        batch.push(LogId(1), Prepared::new(&[b"x"], 1), &mut Vec::new());
+        batch.seal(Epoch(2), first, 9);
+        let seen: Vec<_> = frames(&batch, 9).iter().map(|(h, _)| (h.kind, h.base, h.count)).collect();
+        let second = first.advance(u32::MAX);
+        let expected = [(Kind::Void, first, u32::MAX), (Kind::Void, second, 1), (Kind::Data, next, 1)];
+        assert_eq!(seen, expected);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The committer: the one thread of a data directory that writes and flushes for all its logs.
 //!
-//! A *wave* takes one batch from every ready log, writes each with one call, then flushes each file once, then completes the batches in
-//! order. Appends gather while a wave is under way, so the batch grows with the load and an idle log is flushed at once. When the last
-//! batch held several frames, the committer lingers a moment for as many again: those who were just answered are about to
-//! come back, and one flush is cheaper than two.
+//! A *wave* takes one batch from every ready log, writes each with one call, then flushes each file once,
+//! then completes the batches in order. Appends gather while a wave is under way, so the batch grows with the
+//! load and an idle log is flushed at once. When the last batch held several frames, the committer lingers a
+//! moment for as many again: those who were just answered are about to come back, and one flush is cheaper
+//! than two.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,7 +107,8 @@ impl Committer {
         }
     }
 
-    /// Waits for as many frames as the last wave had, if one log alone is ready and the wait is short against a flush.
+    /// Waits for as many frames as the last wave had, if one log alone is ready and the wait is short against
+    /// a flush.
     fn linger(&self, logs: &[Arc<Shared>]) {
         let longest = self.common.options.linger_max.min(self.last_flush / 2);
         if let [log] = logs
@@ -181,7 +183,8 @@ impl Committer {
     }
 }
 
-/// When the committer's thread panics (a sink did), nobody may be left waiting, and nothing may be acknowledged any more.
+/// When the committer's thread panics (a sink did), nobody may be left waiting, and nothing may be
+/// acknowledged any more.
 impl Drop for Committer {
     fn drop(&mut self) {
         if std::thread::panicking() {

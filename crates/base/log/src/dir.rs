@@ -16,7 +16,8 @@ use crate::writer::Place;
 
 const LOCK: &str = "lock";
 
-/// A data directory that this process owns. Dropping it writes what is queued, closes the logs off and lets the directory go.
+/// A data directory that this process owns. Dropping it writes what is queued, closes the logs off and lets
+/// the directory go.
 pub struct DataDir {
     disk: Arc<dyn Disk>,
     common: Arc<Common>,
@@ -45,7 +46,8 @@ impl DataDir {
         Ok(dir)
     }
 
-    /// Takes the directory; the caller moves the committer on, step by step. For tests that must be the same each time.
+    /// Takes the directory; the caller moves the committer on, step by step. For tests that must be the same
+    /// each time.
     pub fn open_stepped(disk: Arc<dyn Disk>, options: Options) -> Result<(Self, Stepper), OpenError> {
         let dir = Self::take(disk, options)?;
         let committer = Committer::new(dir.common.clone());
@@ -62,8 +64,8 @@ impl DataDir {
         Ok(DataDir { disk, common: Arc::new(Common::new(Arc::new(options))), thread: None, _lock: lock })
     }
 
-    /// Opens the log `id`: repairs a torn tail, refuses damage, and hands every frame that holds records at or after `from` to
-    /// `replay`. The log takes appends once it is [started](Recovered::start).
+    /// Opens the log `id`: repairs a torn tail, refuses damage, and hands every frame that holds records at
+    /// or after `from` to `replay`. The log takes appends once it is [started](Recovered::start).
     pub fn recover(
         &self,
         id: LogId,
@@ -78,7 +80,7 @@ impl DataDir {
         let recovery = opened.recovery.clone();
         if let Some(repair) = &recovery.repair {
             tracing::info!(log = %id, file = %repair.file.display(), offset = repair.offset, bytes = repair.bytes,
-                defect = %repair.defect, "a write that was under way at the last stop was cut off");
+                defect = %repair.defect, "cut off a write that was under way at the last stop");
         }
         Ok((Recovered { id, disk: self.disk.clone(), common: self.common.clone(), opened }, recovery))
     }

@@ -1,8 +1,9 @@
 //! The disk as the log sees it: the few calls whose order and failure decide whether a write survives.
 //!
-//! Paths are relative to the data directory. Two things that a disk promises, and nothing more:
-//! bytes of a file last after [`DiskFile::sync_data`] or [`DiskFile::sync_all`] returned, and the names in a directory (created, renamed, removed) last after
-//! [`Disk::sync_dir`] returned. A shrunk length lasts after `sync_all`. Everything else may be lost, torn or reordered by a power cut.
+//! Paths are relative to the data directory. Two things that a disk promises, and nothing more: bytes of a
+//! file last after [`DiskFile::sync_data`] or [`DiskFile::sync_all`] returned, and the names in a directory
+//! (created, renamed, removed) last after [`Disk::sync_dir`] returned. A shrunk length lasts after
+//! `sync_all`. Everything else may be lost, torn or reordered by a power cut.
 
 use std::io::{self, IoSlice};
 use std::path::Path;

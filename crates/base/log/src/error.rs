@@ -21,7 +21,11 @@ pub enum OpenError {
     #[error("log {0} is already open")]
     AlreadyOpen(LogId),
     /// Acknowledged bytes are damaged. Restore the file from a copy, or move the log away to start empty.
-    #[error("{} is damaged at byte {offset}: {defect}; records from {position} are unreadable, although those below {mark} were acknowledged", file.display())]
+    #[error(
+        "{} is damaged at byte {offset}: {defect}; records from {position} are unreadable, and those below \
+         {mark} were acknowledged",
+        file.display()
+    )]
     Damaged {
         /// The file, relative to the data directory.
         file: PathBuf,
@@ -50,7 +54,8 @@ pub enum OpenError {
         /// The first record that was asked for.
         wanted: Position,
     },
-    /// The log ends below the position from which replay was asked: records that were acknowledged are missing.
+    /// The log ends below the position from which replay was asked: records that were acknowledged are
+    /// missing.
     #[error("the log ends at {next}, before the wanted {wanted}")]
     Behind {
         /// Where the log ends.
@@ -158,7 +163,7 @@ pub enum AppendError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// The disk is full; the payload is not in the log and its position will be given to another.
+    /// The disk is full; the payload is not in the log and never will be.
     #[error("no space left on the disk")]
     NoSpace,
     /// The disk failed; whether the payload survives is unknown, and the process is ending.

@@ -1,7 +1,7 @@
 //! The frame header: 64 bytes, little endian, drawn in `docs/log-format.md`.
 //!
-//! The header's checksum is verified before any other field is believed, the length above all. It starts from the segment's seed, so a
-//! header is valid in its own segment only.
+//! The header's checksum is verified before any other field is believed, the length above all. It starts from
+//! the segment's seed, so a header is valid in its own segment only.
 
 use crate::crc;
 use crate::error::Defect;
@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Data,
     /// Everything before it is on disk.
     Closing,
+    /// Positions that were given to writes which the full disk refused: they hold nothing.
+    Void,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
         match self {
             Kind::Data => 0,
             Kind::Closing => 1,
+            Kind::Void => 2,
         }
     }
 
@@ -34,6 +37,7 @@ impl Kind {
         match code {
             0 => Some(Kind::Data),
             1 => Some(Kind::Closing),
+            2 => Some(Kind::Void),
             _ => None,
         }
     }
@@ -119,6 +123,7 @@ impl Header {
         let sized = match self.kind {
             Kind::Data => self.count > 0 && self.payload_len as usize <= PAYLOAD_BYTES_MAX,
             Kind::Closing => self.count == 0 && self.payload_len == 0,
+            Kind::Void => self.count > 0 && self.payload_len == 0,
         };
         if !sized || self.base.checked_advance(self.count).is_none() {
             return Err(Defect::Range);
@@ -228,9 +233,9 @@ mod tests {
 
     #[test]
     fn refuses_what_a_newer_version_wrote() {
-        for (at, what) in [(4, "frame version 2"), (5, "frame kind 2"), (6, "frame flags 0x0002")] {
+        for (at, what) in [(4, "frame version 9"), (5, "frame kind 9"), (6, "frame flags 0x0009")] {
             let mut bytes = header().encode(1);
-            bytes[at] = 2;
+            bytes[at] = 9;
             let checksum = crc::seeded(1, &bytes[..COVERED]);
             bytes[60..].copy_from_slice(&checksum.to_le_bytes());
             assert_eq!(Header::decode(&bytes, 1), Err(Bad::Unsupported(what.to_owned())));
@@ -246,6 +251,7 @@ mod tests {
         check(Header { payload_len: PAYLOAD_BYTES_MAX as u32 + 1, ..header() }, Defect::Range);
         check(Header { base: Position::new(u64::MAX), mark: Position::ZERO, ..header() }, Defect::Range);
         check(Header { kind: Kind::Closing, ..header() }, Defect::Range);
+        check(Header { kind: Kind::Void, ..header() }, Defect::Range);
         check(Header { mark: Position::new(101), ..header() }, Defect::Mark);
     }
 

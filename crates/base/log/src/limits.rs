@@ -7,8 +7,9 @@ pub const FRAME_HEADER_BYTES: usize = 64;
 /// Frames begin at multiples of this.
 pub const FRAME_ALIGN_BYTES: usize = 8;
 /// Largest payload of one frame, in bytes.
-pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
-/// A batch takes no further frame once it holds this many bytes: the most that one flush waits for, save one large frame.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 30;
+/// A batch takes no further frame once it holds this many bytes: the most that one flush waits for, save one
+/// large frame.
 pub const BATCH_BYTES: usize = 4 << 20;
 /// Small payloads are gathered in buffers of this size.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;

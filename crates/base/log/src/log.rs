@@ -18,13 +18,16 @@ use crate::signal::Signal;
 use crate::stats::{Counters, Stats};
 use crate::writer::{Segments, Writer};
 
-/// Hears what becomes of a log's positions. Called on the committer's thread: it must be short, and must not wait for a ticket.
+/// Hears what becomes of a log's positions. Called on the committer's thread: it must be short, and must not
+/// wait for a ticket.
 pub trait Sink: Send + Sync + 'static {
-    /// These positions are on disk: show them to readers. Called in order, without gaps, before their tickets resolve.
+    /// These positions are on disk: show them to readers. Called in order, without gaps, before their tickets
+    /// resolve.
     fn durable(&self, positions: Range<Position>);
 
-    /// The disk is full: these positions, and with them everything queued, are not in the log. Undo them before returning: their
-    /// numbers will be given to other payloads. Appends are refused meanwhile.
+    /// The disk is full: these positions, and with them everything queued, are not in the log and never will
+    /// be. Undo them before returning; appends are refused meanwhile. A later [`durable`](Self::durable)
+    /// covers them, as positions that hold nothing.
     fn refused(&self, positions: Range<Position>);
 }
 
@@ -101,8 +104,8 @@ impl Log {
 
     /// Appends a payload of one record, given in pieces that are written one after the other.
     ///
-    /// Assigns the position and copies the bytes under one short lock; never waits for the disk. Called under a lock of the caller's, the
-    /// order of positions is the order of that lock.
+    /// Assigns the position and copies the bytes under one short lock; never waits for the disk. Called under
+    /// a lock of the caller's, the order of positions is the order of that lock.
     pub fn append(&self, pieces: &[&[u8]]) -> Result<Ticket, AppendError> {
         self.append_records(pieces, 1)
     }
@@ -120,8 +123,9 @@ impl Log {
         self.shared.append(Prepared::new(pieces, records))
     }
 
-    /// Visits the durable frames that hold records at or after `from`, until the visitor breaks; answers where to go on. It
-    /// reads from the start of a segment, so it costs a scan of up to one segment before the first frame.
+    /// Visits the durable frames that hold records at or after `from`, until the visitor breaks; answers
+    /// where to go on. It reads from the start of a segment, so it costs a scan of up to one segment before
+    /// the first frame.
     pub fn read_from(
         &self,
         from: Position,
@@ -140,13 +144,30 @@ impl Log {
         Position::new(self.shared.durable.load(Ordering::Acquire))
     }
 
+    /// Resolves when the record at `position`, which some append was given, is on disk and published, or was
+    /// refused: for callers who keep positions and not tickets. A position that no append was given is
+    /// answered as failed.
+    pub fn durable_at(&self, position: Position) -> Durable {
+        let outcome = {
+            let queue = self.shared.queue.lock();
+            queue.outcome(position, self.durable_mark())
+        };
+        Durable::new(outcome)
+    }
+
+    /// Bytes that wait for the disk.
+    pub fn inflight_bytes(&self) -> usize {
+        self.shared.queue.lock().inflight_bytes()
+    }
+
     /// The position that the next append gets.
     pub fn next_position(&self) -> Position {
         self.shared.queue.lock().next()
     }
 
-    /// Removes the segments that hold only records below `position`, never the one being written; answers how many went. Waits
-    /// for the disk. A segment that cannot be removed stays, and is tried again by the next call.
+    /// Removes the segments that hold only records below `position`, never the one being written; answers how
+    /// many went. Waits for the disk. A segment that cannot be removed stays, and is tried again by the next
+    /// call.
     pub fn truncate_front(&self, position: Position) -> std::io::Result<usize> {
         self.shared.truncate_front(position)
     }
@@ -230,10 +251,11 @@ impl Shared {
     pub(crate) fn refuse(&self, batch: &Batch, writer: &mut Writer) -> Result<(), Failure> {
         let (positions, outcomes) = self.queue.lock().refuse_from(batch.first);
         Counters::add(&self.counters.refused_space, positions.end.get() - positions.start.get());
-        tracing::warn!(log = %self.id, from = %positions.start, to = %positions.end, "no space left; writes refused");
+        let (from, to) = (positions.start, positions.end);
+        tracing::warn!(log = %self.id, %from, %to, "no space left; writes refused");
         self.sink.refused(positions);
         writer.rewind()?;
-        self.queue.lock().reopen(batch.first);
+        self.queue.lock().reopen();
         batch.outcome.decide(Err(CommitError::NoSpace));
         outcomes.iter().for_each(|outcome| outcome.decide(Err(CommitError::NoSpace)));
         Ok(())

@@ -11,16 +11,19 @@ use crate::error::{Chain, Failure};
 pub struct Options {
     /// A new segment is begun at the first batch after this many bytes.
     pub segment_bytes: u64,
-    /// Whether room for a whole segment is asked for when it is created (the file's length stays what was written).
+    /// Whether room for a whole segment is asked for when it is created (the file's length stays what was
+    /// written).
     pub preallocate: bool,
-    /// Bytes per log that may wait for the disk; beyond it an append is refused as [`Overloaded`](crate::AppendError::Overloaded).
+    /// Bytes per log that may wait for the disk; beyond it an append is refused as
+    /// [`Overloaded`](crate::AppendError::Overloaded).
     pub inflight_bytes_max: usize,
-    /// How long the committer may wait for as many frames as the last batch held, when it held more than one. It never
-    /// waits longer than half a flush takes, and not at all when the log was idle.
+    /// How long the committer may wait for as many frames as the last batch held, when it held more than one.
+    /// It never waits longer than half a flush takes, and not at all when the log was idle.
     pub linger_max: Duration,
     /// After this long without an append the log is closed off: a marker vouches for the last batch.
     pub idle_after: Duration,
-    /// Called, after every waiter was refused, when a flush failed. It must not return to business: the default ends the process.
+    /// Called, after every waiter was refused, when a flush failed. It must not return to business: the
+    /// default ends the process.
     pub on_fatal: Arc<dyn Fn(&Failure) + Send + Sync>,
     /// Where the random salt of a segment comes from.
     pub salt: Arc<dyn Fn() -> u64 + Send + Sync>,
@@ -41,11 +44,12 @@ impl Default for Options {
 }
 
 fn abort(failure: &Failure) {
-    tracing::error!(error = %Chain(failure), "the disk failed; ending the process so that nothing false is acknowledged");
+    tracing::error!(error = %Chain(failure), "the disk failed; ending the process");
     std::process::abort();
 }
 
-/// The standard library keys its hash maps from the operating system's randomness; a salt needs no better source.
+/// The standard library keys its hash maps from the operating system's randomness; a salt needs no better
+/// source.
 fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }

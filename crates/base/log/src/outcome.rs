@@ -1,7 +1,8 @@
 //! What became of a batch, and those who wait to hear it.
 //!
-//! All tickets of a batch share one [`Outcome`]. It is decided once; then exactly its waiters are woken. Asking after the decision is
-//! one atomic load; waiting takes one short lock that only the tickets of the same batch share.
+//! All tickets of a batch share one [`Outcome`]. It is decided once; then exactly its waiters are woken.
+//! Asking after the decision is one atomic load; waiting takes one short lock that only the tickets of the
+//! same batch share.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,6 +27,13 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// An outcome that is decided from the start.
+    pub(crate) fn already(fate: Result<(), CommitError>) -> Arc<Self> {
+        let outcome = Outcome::default();
+        outcome.decide(fate);
+        Arc::new(outcome)
+    }
+
     /// Decides the fate and wakes the waiters of this batch, nobody else. The first decision stands.
     pub(crate) fn decide(&self, fate: Result<(), CommitError>) {
         let state = match fate {

@@ -57,7 +57,8 @@ impl fmt::Display for LogId {
     }
 }
 
-/// The incarnation of a log: raised whenever it is opened and after a refused write. (A replicated log's term will use it.)
+/// The incarnation of a log: raised whenever it is opened and after a refused write. (A replicated log's term
+/// will use it.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Epoch(pub(crate) u64);
 

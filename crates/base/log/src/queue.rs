@@ -1,15 +1,15 @@
 //! What has been appended and not yet written, in order, bounded.
 //!
-//! Everything here happens under the log's one short lock: a position is assigned, a small payload is copied, and the lock is free again.
-//! The order of positions is the order in which the lock was taken, so a caller who holds a lock of its own while appending gets
-//! positions in the order of its own changes.
+//! Everything here happens under the log's one short lock: a position is assigned, a small payload is copied,
+//! and the lock is free again. The order of positions is the order in which the lock was taken, so a caller
+//! who holds a lock of its own while appending gets positions in the order of its own changes.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::batch::{Batch, Prepared};
-use crate::error::AppendError;
+use crate::error::{AppendError, CommitError};
 use crate::limits::{BATCH_BYTES, SPARE_CHUNKS_MAX};
 use crate::outcome::Outcome;
 use crate::position::{LogId, Position};
@@ -46,6 +46,13 @@ pub(crate) struct Queue {
     /// The disk was full; what was under way is being refused.
     refusing: bool,
     next: Position,
+    /// Positions up to `next` that were refused and about which the log on disk says nothing yet.
+    void_from: Option<Position>,
+    /// All refused positions since the log was opened, in order. Neighbours are joined, so a disk that stays
+    /// full adds one.
+    refused: Vec<Range<Position>>,
+    /// The batch that is being written.
+    flying: Option<(Range<Position>, Arc<Outcome>)>,
     batches: VecDeque<Batch>,
     spare: Vec<Vec<u8>>,
     /// Queued or being written.
@@ -63,6 +70,9 @@ impl Queue {
             gate: Gate::Open,
             refusing: false,
             next,
+            void_from: None,
+            refused: Vec::new(),
+            flying: None,
             batches: VecDeque::new(),
             spare: Vec::new(),
             inflight_bytes: 0,
@@ -101,7 +111,12 @@ impl Queue {
     fn append(&mut self, payload: Prepared<'_>) -> Arc<Outcome> {
         let full = |batch: &Batch| batch.bytes + payload.frame_len() > BATCH_BYTES && batch.bytes > 0;
         if self.batches.back().is_none_or(full) {
-            self.batches.push_back(Batch::new(self.next));
+            let batch = match self.void_from.take() {
+                None => Batch::new(self.next),
+                Some(from) => Batch::after_void(self.log, from, self.next, &mut self.spare),
+            };
+            self.inflight_bytes += batch.bytes;
+            self.batches.push_back(batch);
         }
         let last = self.batches.len() - 1;
         let batch = &mut self.batches[last];
@@ -125,13 +140,15 @@ impl Queue {
     pub(crate) fn take(&mut self) -> Option<Batch> {
         self.lingers_for = None;
         let batch = self.batches.pop_front()?;
-        self.frames -= batch.frames();
+        self.frames = self.batches.iter().map(Batch::frames).sum();
+        self.flying = Some((batch.positions(), batch.outcome.clone()));
         Some(batch)
     }
 
     /// A taken batch is on disk; its buffers come back. Answers whether more is queued.
     pub(crate) fn committed(&mut self, batch: Batch) -> bool {
         self.inflight_bytes -= batch.bytes;
+        self.flying = None;
         let room = SPARE_CHUNKS_MAX.saturating_sub(self.spare.len());
         self.spare.extend(batch.into_spare().take(room));
         !self.batches.is_empty()
@@ -144,17 +161,40 @@ impl Queue {
         waits
     }
 
-    /// The taken batch did not fit on the disk: it and all that follows is refused. Nothing is let in until [`reopen`](Self::reopen).
+    /// The taken batch did not fit on the disk: it and all that follows is refused. Nothing is let in until
+    /// [`reopen`](Self::reopen).
     pub(crate) fn refuse_from(&mut self, first: Position) -> (Range<Position>, Vec<Arc<Outcome>>) {
         self.refusing = true;
         let refused = first..self.next;
+        self.void_from = Some(first);
+        match self.refused.last_mut() {
+            Some(last) if last.end >= first => last.end = refused.end,
+            _ => self.refused.push(refused.clone()),
+        }
         (refused, self.drain())
     }
 
-    /// The refused positions are to be given anew, from `next` on.
-    pub(crate) fn reopen(&mut self, next: Position) {
-        self.next = next;
+    /// What was refused is undone.
+    pub(crate) fn reopen(&mut self) {
         self.refusing = false;
+    }
+
+    /// What will become, or became, of a position that was given out. `durable` is the durable mark.
+    pub(crate) fn outcome(&self, position: Position, durable: Position) -> Arc<Outcome> {
+        let after = self.refused.partition_point(|range| range.end <= position);
+        if self.refused.get(after).is_some_and(|range| range.start <= position) {
+            return Outcome::already(Err(CommitError::NoSpace));
+        }
+        if position < durable {
+            return Outcome::already(Ok(()));
+        }
+        let flying = self.flying.iter().map(|(range, outcome)| (range.end, outcome));
+        let queued = self.batches.iter().map(|batch| (batch.end, &batch.outcome));
+        match flying.chain(queued).find(|(end, _)| position < *end) {
+            Some((_, outcome)) => outcome.clone(),
+            // Only a failed queue forgets what it gave out.
+            None => Outcome::already(Err(CommitError::Failed)),
+        }
     }
 
     /// Takes nothing any more; what is queued will still be written.
@@ -171,6 +211,7 @@ impl Queue {
     fn drain(&mut self) -> Vec<Arc<Outcome>> {
         self.frames = 0;
         self.inflight_bytes = 0;
+        self.flying = None;
         self.batches.drain(..).map(|batch| batch.outcome).collect()
     }
 
@@ -247,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_positions_are_given_anew() {
+    fn refused_positions_are_never_given_again() {
         let mut queue = queue();
         push(&mut queue, 8, 1).unwrap();
         let batch = queue.take().unwrap();
@@ -255,8 +296,37 @@ mod tests {
         let (refused, outcomes) = queue.refuse_from(batch.first);
         assert_eq!((refused, outcomes.len()), (Position::new(10)..Position::new(12), 1));
         assert_eq!(push(&mut queue, 8, 1), Err(AppendError::NoSpace));
-        queue.reopen(Position::new(10));
-        assert_eq!(push(&mut queue, 8, 1), Ok((10, Rouse::Ready)));
+        queue.reopen();
+        assert_eq!(push(&mut queue, 8, 1), Ok((12, Rouse::Ready)));
+        let batch = queue.take().unwrap();
+        assert_eq!((batch.positions(), batch.frames()), (Position::new(10)..Position::new(13), 2));
+        // The disk is still full.
+        assert_eq!(queue.refuse_from(batch.first).0, Position::new(10)..Position::new(13));
+        assert_eq!(queue.refused, [Position::new(10)..Position::new(13)]);
+        queue.reopen();
+        push(&mut queue, 8, 1).unwrap();
+        let batch = queue.take().unwrap();
+        queue.committed(batch);
+        let fate = |position| queue.outcome(Position::new(position), Position::new(14)).decided();
+        let no_space = Some(Err(CommitError::NoSpace));
+        assert_eq!([9, 10, 12, 13].map(fate), [Some(Ok(())), no_space, no_space, Some(Ok(()))]);
+    }
+
+    #[test]
+    fn a_position_is_found_wherever_its_batch_is() {
+        let mut queue = Queue::new(LogId(1), Position::ZERO, usize::MAX);
+        for _ in 0..3 {
+            push(&mut queue, BATCH_BYTES / 2 + 1, 1).unwrap();
+        }
+        let flying = queue.take().unwrap();
+        let found = |position| queue.outcome(Position::new(position), Position::ZERO);
+        assert!(Arc::ptr_eq(&found(0), &flying.outcome));
+        let (second, third) = (found(1), found(2));
+        assert!([&second, &third].iter().all(|outcome| outcome.decided().is_none()));
+        assert!(!Arc::ptr_eq(&second, &third));
+        queue.fail();
+        let lost = queue.outcome(Position::new(2), Position::ZERO);
+        assert_eq!(lost.decided(), Some(Err(CommitError::Failed)));
     }
 
     #[test]

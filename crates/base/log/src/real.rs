@@ -1,6 +1,7 @@
 //! The operating system's disk.
 //!
-//! One `pwritev` a batch and one `fdatasync` a flush. The data directory is created, and its name in its parent made to last, when missing.
+//! One `pwritev` a batch and one `fdatasync` a flush. The data directory is created, and its name in its
+//! parent made to last, when missing.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice, Read, Seek, Write};

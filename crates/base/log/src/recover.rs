@@ -1,9 +1,11 @@
-//! Opening a log: follow its frames, hand them to the store, and decide about the first one that is not valid.
+//! Opening a log: follow its frames, hand them to the store, and decide about the first one that is not
+//! valid.
 //!
-//! The rules stand in `docs/log-format.md` ("opening a log"). In short: the *mark* is the highest position that anything on disk vouches
-//! for. An invalid frame below the mark is damage, and the log does not open. An invalid frame at or above it is a write
-//! that was under way when the power went; nobody was told that it succeeded, so it is cut off. One pass reads, checks, replays and
-//! finds the end; segments wholly below the wanted position are not read.
+//! The rules stand in `docs/log-format.md` ("opening a log"). In short: the *mark* is the highest position
+//! that anything on disk vouches for. An invalid frame below the mark is damage, and the log does not open.
+//! An invalid frame at or above it is a write that was under way when the power went; nobody was told that it
+//! succeeded, so it is cut off. One pass reads, checks, replays and finds the end; segments wholly below the
+//! wanted position are not read.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -13,11 +15,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::disk::{DiskFile, OpenMode, read_up_to_at, write_all_at};
+use crate::disk::{Disk, DiskFile, OpenMode, read_up_to_at, write_all_at};
 use crate::error::{Defect, OpenError};
 use crate::frame::Bad;
 use crate::limits::{PROGRESS_BYTES, READ_BYTES, SEGMENT_HEADER_BYTES};
-use crate::position::{Epoch, Position};
+use crate::position::{Epoch, LogId, Position};
 use crate::read::Frame;
 use crate::scan::{Chain, Found, Scan, Window};
 use crate::segment::{Segment, SegmentHeader};
@@ -88,7 +90,50 @@ pub(crate) struct Opened {
 /// Opens the log at `place`, handing what it holds from `from` on to `replay`.
 pub(crate) fn open(place: &Place, from: Position, replay: &mut dyn Replay) -> Result<Opened, OpenError> {
     make_dirs(place)?;
-    let (kept, leftovers) = sort_out(place, candidates(place)?)?;
+    let Survey { kept, leftovers, tail, mut recovery } = survey(place, from, replay, OpenMode::Write)?;
+    let stale = tail.as_ref().map_or(0, |tail| kept.len() - 1 - tail.index);
+    remove_all(place, leftovers.iter().chain(&kept[kept.len() - stale..]))?;
+    let (writer, segments) = match tail {
+        Some(tail) => resume(place, &kept, &tail, &mut recovery)?,
+        None => begin(place)?,
+    };
+    Ok(Opened { writer, segments, recovery })
+}
+
+/// Reads a log without owning its directory and without changing anything, also while another process writes
+/// to it: what was acknowledged before the call is there, what comes later may or may not be. For backups and
+/// for looking.
+///
+/// All files are opened before any is read, so that it does not matter when the other process drops segments
+/// meanwhile; one that goes between being listed and being opened is [`OpenError::Io`] with
+/// [`io::ErrorKind::NotFound`], and the caller tries again.
+pub fn peek(
+    disk: &Arc<dyn Disk>,
+    log: LogId,
+    from: Position,
+    replay: &mut dyn Replay,
+) -> Result<Recovery, OpenError> {
+    let place = Place::new(disk.clone(), Arc::default(), log);
+    Ok(survey(&place, from, replay, OpenMode::Read)?.recovery)
+}
+
+/// What lies there.
+struct Survey {
+    kept: Vec<Candidate>,
+    leftovers: Vec<Candidate>,
+    /// `None` when there is nothing to read.
+    tail: Option<Tail>,
+    recovery: Recovery,
+}
+
+/// Reads everything and changes nothing.
+fn survey(
+    place: &Place,
+    from: Position,
+    replay: &mut dyn Replay,
+    mode: OpenMode,
+) -> Result<Survey, OpenError> {
+    let (kept, leftovers) = sort_out(place, candidates(place, mode)?)?;
     let mark = kept.iter().chain(&leftovers).map(|file| file.segment.base).max().unwrap_or_default();
     let mut reader = Reader::new(place, mark, from, replay);
     let tail = match kept.is_empty() {
@@ -102,14 +147,8 @@ pub(crate) fn open(place: &Place, from: Position, replay: &mut dyn Replay) -> Re
     if next < from {
         return Err(OpenError::Behind { next, wanted: from });
     }
-    let mut recovery = reader.report(first, next);
-    let stale = tail.as_ref().map_or(0, |tail| kept.len() - 1 - tail.index);
-    remove_all(place, leftovers.iter().chain(&kept[kept.len() - stale..]))?;
-    let (writer, segments) = match tail {
-        Some(tail) => resume(place, &kept, &tail, &mut recovery)?,
-        None => begin(place)?,
-    };
-    Ok(Opened { writer, segments, recovery })
+    let recovery = reader.report(first, next);
+    Ok(Survey { kept, leftovers, tail, recovery })
 }
 
 /// Makes the log's folder and its name last, also when an earlier process died between the two.
@@ -144,20 +183,21 @@ impl Candidate {
     }
 }
 
-fn candidates(place: &Place) -> Result<Vec<Candidate>, OpenError> {
+fn candidates(place: &Place, mode: OpenMode) -> Result<Vec<Candidate>, OpenError> {
     let names = place.disk.list(&place.dir).map_err(io_error("listing", &place.dir))?;
     let mut segments: Vec<_> = names.iter().filter_map(|name| Segment::from_name(&place.dir, name)).collect();
     segments.sort_by_key(|segment| segment.base);
-    segments.into_iter().map(|segment| candidate(place, segment)).collect()
+    segments.into_iter().map(|segment| candidate(place, segment, mode)).collect()
 }
 
-fn candidate(place: &Place, segment: Segment) -> Result<Candidate, OpenError> {
-    let file = place.disk.open(&segment.path, OpenMode::Write).map_err(io_error("opening", &segment.path))?;
+fn candidate(place: &Place, segment: Segment, mode: OpenMode) -> Result<Candidate, OpenError> {
+    let file = place.disk.open(&segment.path, mode).map_err(io_error("opening", &segment.path))?;
     let len = file.len().map_err(io_error("reading", &segment.path))?;
     Ok(Candidate { segment, file, len })
 }
 
-/// Parts the segments to read from those that hold nothing: all empty ones but the newest, and the newest if its creation was cut short.
+/// Parts the segments to read from those that hold nothing: all empty ones but the newest, and the newest if
+/// its creation was cut short.
 fn sort_out(place: &Place, found: Vec<Candidate>) -> Result<(Vec<Candidate>, Vec<Candidate>), OpenError> {
     let newest = found.last().map(|file| file.segment.base);
     let (mut kept, mut leftovers) = (Vec::new(), Vec::new());
@@ -165,7 +205,8 @@ fn sort_out(place: &Place, found: Vec<Candidate>) -> Result<(Vec<Candidate>, Vec
         let leftover = file.is_empty() && (Some(file.segment.base) != newest || is_stillborn(place, &file)?);
         if leftover { leftovers.push(file) } else { kept.push(file) }
     }
-    // Every record below the base was flushed before the file was made: with nothing else left, records are missing.
+    // Every record below the base was flushed before the file was made: with nothing else left, records are
+    // missing.
     match leftovers.last() {
         Some(file) if kept.is_empty() && file.segment.base > Position::ZERO => Err(OpenError::Damaged {
             file: file.segment.path.clone(),
@@ -384,8 +425,9 @@ fn resume(
     Ok((writer, segments))
 }
 
-/// Writes bytes in place again. A process that died after a failed flush may have left them in the page cache, marked clean
-/// although the disk does not have them; only writing makes the next flush speak for them.
+/// Writes bytes in place again. A process that died after a failed flush may have left them in the page
+/// cache, marked clean although the disk does not have them; only writing makes the next flush speak for
+/// them.
 fn write_again(file: &dyn DiskFile, mut offset: u64, end: u64) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES.min((end - offset) as usize)];
     while offset < end {

@@ -1,8 +1,8 @@
 //! Following the frames of a segment file.
 //!
-//! A scan reads about a megabyte at a time, lends each payload out of that buffer, and checks every rule of `docs/log-format.md`
-//! ("when a frame is valid"). Its memory is the buffer, or one frame if that is larger. [`marks_after`] looks past a bad frame for
-//! anything that still vouches for what came before.
+//! A scan reads about a megabyte at a time, lends each payload out of that buffer, and checks every rule of
+//! `docs/log-format.md` ("when a frame is valid"). Its memory is the buffer, or one frame if that is larger.
+//! [`marks_after`] looks past a bad frame for anything that still vouches for what came before.
 
 use std::io;
 use std::sync::Arc;
@@ -44,7 +44,8 @@ impl Window {
         Ok(Some(&self.buffer[from..from + count]))
     }
 
-    /// Reads on from `offset`. A file that shrank meanwhile (a refused write is cut off) is as long as what was read.
+    /// Reads on from `offset`. A file that shrank meanwhile (a refused write is cut off) is as long as what
+    /// was read.
     fn fill(&mut self, offset: u64, count: usize) -> io::Result<()> {
         let wanted = (count.max(READ_BYTES) as u64).min(self.len - offset) as usize;
         let mut buffer = std::mem::take(&mut self.buffer);

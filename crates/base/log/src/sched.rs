@@ -1,9 +1,10 @@
 //! The committer's place in the scheduler's queue.
 //!
-//! On a busy machine a thread that the disk wakes waits for the running thread's slice, so the scheduler's tick, not the disk, decides how long a
-//! flush takes: 4 ms where the disk needs 0.4. The committer uses next to no processor time, so it asks to go first: a higher
-//! priority where the process may ask for that, else a short slice, which needs no permission (Linux 6.12 and later) and has it
-//! preempt threads with longer ones. Neither is needed for correctness; where neither is granted nothing changes.
+//! On a busy machine a thread that the disk wakes waits for the running thread's slice, so the scheduler's
+//! tick, not the disk, decides how long a flush takes: 4 ms where the disk needs 0.4. The committer uses next
+//! to no processor time, so it asks to go first: a higher priority where the process may ask for that, else a
+//! short slice, which needs no permission (Linux 6.12 and later) and has it preempt threads with longer ones.
+//! Neither is needed for correctness; where neither is granted nothing changes.
 
 #![allow(unsafe_code)] // two system calls that no safe wrapper in the dependency graph offers
 
@@ -34,7 +35,8 @@ fn ask(nice: i32) -> bool {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: the kernel reads `size` bytes from a struct that lives until the call returns; 0 names the calling thread.
+    // SAFETY: the kernel reads `size` bytes from a struct that lives until the call returns; 0 names the
+    // calling thread.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
 }
 

@@ -1,5 +1,5 @@
-//! How appends rouse the committer: a list of logs that have something queued, behind one lock that an append takes only
-//! when its log was empty.
+//! How appends rouse the committer: a list of logs that have something queued, behind one lock that an append
+//! takes only when its log was empty.
 
 use std::sync::Arc;
 use std::time::Instant;

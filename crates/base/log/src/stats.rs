@@ -1,4 +1,5 @@
-//! Counters of a log, for health and metrics. Only the committer adds to most of them, so they cost no contention.
+//! Counters of a log, for health and metrics. Only the committer adds to most of them, so they cost no
+//! contention.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! The end of a log on disk: the open segment, and what of it is known to last.
 //!
-//! Only the committer (and recovery before it) touches a writer. A segment is rolled between batches, when everything before is
-//! flushed; a roll that fails for want of room or of file handles is put off, because the old segment can always grow.
+//! Only the committer (and recovery before it) touches a writer. A segment is rolled between batches, when
+//! everything before is flushed; a roll that fails for want of room or of file handles is put off, because
+//! the old segment can always grow.
 
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
@@ -150,7 +151,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Says on disk that everything before is on disk, unless that is said already. A full disk leaves it unsaid.
+    /// Says on disk that everything before is on disk, unless that is said already. A full disk leaves it
+    /// unsaid.
     pub(crate) fn close_off(&mut self) -> Result<(), Failure> {
         if !self.unclosed {
             return Ok(());
@@ -249,7 +251,8 @@ pub(crate) fn create_segment(place: &Place, header: SegmentHeader) -> Result<Act
     })
 }
 
-/// Removes what a failed creation left. If that fails too, recovery knows an empty segment off the end for a leftover.
+/// Removes what a failed creation left. If that fails too, recovery knows an empty segment off the end for a
+/// leftover.
 fn abandon(place: &Place, path: &Path) {
     match place.disk.remove(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

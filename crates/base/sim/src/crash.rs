@@ -1,7 +1,8 @@
 //! What a power cut leaves.
 //!
-//! Every change that no flush made last is kept, lost or torn, in the order of issue or in any other, as the seed decides. How much
-//! survives is drawn first, once per cut, so that the extremes (everything, nothing) come up often.
+//! Every change that no flush made last is kept, lost or torn, in the order of issue or in any other, as the
+//! seed decides. How much survives is drawn first, once per cut, so that the extremes (everything, nothing)
+//! come up often.
 
 use fastrand::Rng;
 

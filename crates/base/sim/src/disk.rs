@@ -58,7 +58,8 @@ impl SimDisk {
         SimDisk::holding(inner.storage.after_power_cut(&mut Rng::with_seed(seed)))
     }
 
-    /// Kills the process: this handle is dead, the answered one sees everything that was written, flushed or not.
+    /// Kills the process: this handle is dead, the answered one sees everything that was written, flushed or
+    /// not.
     #[must_use]
     pub fn kill(&self) -> SimDisk {
         let mut inner = self.inner.lock();
@@ -92,7 +93,8 @@ impl SimDisk {
         Some(inner.storage.inodes[node].live.clone())
     }
 
-    /// Replaces the content of a file that exists, or creates it (and its directories); it lasts. To plant damage.
+    /// Replaces the content of a file that exists, or creates it (and its directories); it lasts. To plant
+    /// damage.
     pub fn plant(&self, path: &Path, content: Vec<u8>) {
         let storage = &mut self.inner.lock().storage;
         let inode = Inode { live: content.clone(), lasting: content, pending: Vec::new() };

@@ -44,7 +44,8 @@ pub enum Fault {
     Lie,
     /// The operation fails and has no effect.
     Fail(io::ErrorKind),
-    /// A flush fails, and what it should have flushed counts as clean from now on: a later flush will not write it.
+    /// A flush fails, and what it should have flushed counts as clean from now on: a later flush will not
+    /// write it.
     FailAndForget,
     /// A write takes at most this many bytes.
     Short(usize),

@@ -1,4 +1,5 @@
-//! What lies on the simulated disk: once as a running process sees it, and once as it would be found after a power cut.
+//! What lies on the simulated disk: once as a running process sees it, and once as it would be found after a
+//! power cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,8 @@ impl Inode {
         self.pending.push(Change::Len(len));
     }
 
-    /// A flush of the bytes: everything lasts but a shrunk length, which only [`sync_all`](Self::sync_all) promises.
+    /// A flush of the bytes: everything lasts but a shrunk length, which only [`sync_all`](Self::sync_all)
+    /// promises.
     pub(crate) fn sync_data(&mut self) {
         let mut shrunk = None;
         for change in self.pending.drain(..) {

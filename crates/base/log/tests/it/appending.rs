@@ -147,6 +147,33 @@ fn appends_are_refused_beyond_the_bound_and_above_the_largest_payload() {
 }
 
 #[test]
+fn a_running_log_can_be_read_from_outside() {
+    let disk = SimDisk::new();
+    let mut opened = open(&disk);
+    for _ in 0..10 {
+        opened.write(&[7; 1_000]);
+    }
+    let before = disk.ops();
+    let mut content = Content::default();
+    let outside: Arc<dyn trifid_base_log::Disk> = Arc::new(disk.clone());
+    let seen = trifid_base_log::peek(&outside, LOG, Position::new(3), &mut content).unwrap();
+    assert_eq!((content.frames.len(), seen.next, disk.ops()), (7, Position::new(10), before));
+    opened.write(b"later");
+}
+
+#[test]
+fn positions_are_answered_without_their_tickets() {
+    let mut opened = open(&SimDisk::new());
+    let position = opened.log.append(&[b"x"]).unwrap().position;
+    let durable = opened.log.durable_at(position);
+    opened.stepper.step();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(runtime.block_on(durable), Ok(()));
+    assert_eq!(runtime.block_on(opened.log.durable_at(position)), Ok(()));
+    assert!(runtime.block_on(opened.log.durable_at(Position::new(9))).is_err());
+}
+
+#[test]
 fn a_directory_has_one_owner_and_a_log_one_handle() {
     let disk = SimDisk::new();
     let opened = open(&disk);

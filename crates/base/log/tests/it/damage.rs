@@ -1,4 +1,5 @@
-//! Damage: every cut and every flipped byte gives a valid prefix or a refusal, never other data, and never less than what is vouched for.
+//! Damage: every cut and every flipped byte gives a valid prefix or a refusal, never other data, and never
+//! less than what is vouched for.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

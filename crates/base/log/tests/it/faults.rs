@@ -71,7 +71,8 @@ fn a_sink_that_panics_leaves_nobody_waiting() {
     assert!(matches!(log.append(&[b"y"]), Err(AppendError::Failed)));
 }
 
-/// After a failed flush the kernel may call the lost bytes clean: a restarted process sees them, the disk does not have them.
+/// After a failed flush the kernel may call the lost bytes clean: a restarted process sees them, the disk
+/// does not have them.
 #[test]
 fn bytes_that_a_failed_flush_forgot_are_written_again_before_they_count() {
     let disk = SimDisk::new();
@@ -117,7 +118,7 @@ fn a_full_disk_refuses_writers_serves_readers_and_heals() {
     let disk = SimDisk::new();
     let heard = Arc::new(Heard::default());
     let mut opened = full(&disk, &heard);
-    assert_eq!((opened.log.next_position(), opened.log.durable_mark()), (Position::new(1), Position::new(1)));
+    assert_eq!((opened.log.next_position(), opened.log.durable_mark()), (Position::new(4), Position::new(1)));
     let mut seen = 0;
     opened
         .log
@@ -129,7 +130,8 @@ fn a_full_disk_refuses_writers_serves_readers_and_heals() {
     assert_eq!(seen, 1);
     assert_eq!(opened.log.stats().refused_space, 3);
     disk.set_room(None);
-    assert_eq!(opened.write(b"after"), 1);
+    assert_eq!(opened.write(b"after"), 4);
+    assert_eq!(heard.take(), ["durable 1..5"]);
     drop(opened);
     let opened = open_from(Arc::new(disk), options(6_000, 1), 0).unwrap();
     assert_eq!(opened.content.payloads(), [b"before".as_slice(), b"after"]);

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trifid_base_log::Position;
+use trifid_base_log::{CommitError, Position};
 use trifid_base_sim::SimDisk;
 
 use crate::support::{open_from, options};
@@ -19,7 +19,8 @@ fn payloads() -> Vec<Vec<u8>> {
     (0..6u8).map(|n| vec![b'a' + n; 300 * usize::from(n)]).collect()
 }
 
-/// The log that the sample is: six payloads, two segments, closed off in between and at the end.
+/// The log that the sample is: six payloads, two segments, closed off in between and at the end, and
+/// positions that a full disk refused.
 fn write() -> SimDisk {
     let disk = SimDisk::new();
     let mut opened = open_from(Arc::new(disk.clone()), options(6_000, 0x5eed), 0).unwrap();
@@ -29,6 +30,11 @@ fn write() -> SimDisk {
         assert_eq!(ticket.decided(), Some(Ok(())));
         if n % 3 == 2 {
             opened.stepper.idle();
+            disk.set_room(Some(0));
+            let refused = opened.log.append_records(&[b"refused"], 3).unwrap();
+            opened.stepper.step();
+            assert_eq!(refused.decided(), Some(Err(CommitError::NoSpace)));
+            disk.set_room(None);
         }
     }
     disk
@@ -62,6 +68,6 @@ fn version_1_is_read() {
     let opened = open_from(Arc::new(disk), options(6_000, 1), 0).unwrap();
     assert_eq!(opened.content.payloads(), payloads());
     let positions: Vec<_> = opened.content.frames.iter().map(|frame| (frame.0, frame.1)).collect();
-    assert_eq!(positions, [(0, 1), (1, 2), (3, 1), (4, 2), (6, 1), (7, 2)]);
-    assert_eq!((opened.recovery.next, opened.recovery.repair), (Position::new(9), None));
+    assert_eq!(positions, [(0, 1), (1, 2), (3, 1), (7, 2), (9, 1), (10, 2)]);
+    assert_eq!((opened.recovery.next, opened.recovery.repair), (Position::new(12), None));
 }

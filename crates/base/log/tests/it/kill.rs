@@ -1,7 +1,8 @@
-//! The real thing: a process that appends to a log on the real disk is killed with SIGKILL, and what it had acknowledged is looked for.
+//! The real thing: a process that appends to a log on the real disk is killed with SIGKILL, and what it had
+//! acknowledged is looked for.
 //!
-//! The child is this test binary itself, told by a variable to play the writer. It prints every acknowledged position, so what the
-//! parent read from the pipe was acknowledged before the kill.
+//! The child is this test binary itself, told by a variable to play the writer. It prints every acknowledged
+//! position, so what the parent read from the pipe was acknowledged before the kill.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! The log through its public surface: on the simulated disk, and on the real one.
 
-#![allow(clippy::unwrap_used)] // the whole binary is tests; the lint's own exception sees `#[test]` functions only
+// The whole binary is tests; the lint's own exception sees `#[test]` functions only.
+#![allow(clippy::unwrap_used)]
 
 mod appending;
 mod damage;
