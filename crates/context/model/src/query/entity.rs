@@ -103,22 +103,24 @@ impl Filter {
             None => {}
         }
         if let Some(geo) = &self.geo {
-            self.add_geo(geo, symbols, &mut hints);
+            hints.add_geo(geo, symbols);
         }
         let empty = |list: &Option<Vec<Symbol>>| list.as_ref().is_some_and(Vec::is_empty);
         hints.nothing |= empty(&hints.types) || empty(&hints.some_attribute);
         hints
     }
+}
 
-    fn add_geo(&self, geo: &GeoQuery, symbols: &Symbols, hints: &mut Hints) {
+impl Hints {
+    fn add_geo(&mut self, geo: &GeoQuery, symbols: &Symbols) {
         let Some(property) = geo.property(symbols) else {
-            hints.nothing = true;
+            self.nothing = true;
             return;
         };
-        if !hints.attributes.contains(&property) {
-            hints.attributes.push(property);
+        if !self.attributes.contains(&property) {
+            self.attributes.push(property);
         }
-        hints.area = geo.geo().area().map(|area| (property, area));
+        self.area = geo.geo().area().map(|area| (property, area));
     }
 }
 

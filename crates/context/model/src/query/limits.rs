@@ -27,8 +27,8 @@ pub const MAX_SORT_TEXT: usize = 1_024;
 /// Greatest number of language ranges.
 pub const MAX_LANGUAGES: usize = 64;
 /// Greatest number of positions in a stored geometry.
-pub const MAX_VERTICES: usize = 50_000;
+pub const MAX_VERTICES: usize = 20_000;
 /// Greatest number of positions in the reference geometry of a query.
-pub const MAX_QUERY_VERTICES: usize = 5_000;
+pub const MAX_QUERY_VERTICES: usize = 2_000;
 /// Greatest length in bytes of the `coordinates` or `orderFrom` text.
 pub const MAX_COORDINATES: usize = 512 * 1024;

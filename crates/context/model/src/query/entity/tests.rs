@@ -139,6 +139,14 @@ fn hints_tell_what_is_necessary() {
     assert_eq!(everything.hints(&world.symbols), Hints::default());
 }
 
+#[test]
+fn compiled_filters_and_orders_are_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Filter>();
+    shared::<crate::query::order::Ordering>();
+    shared::<crate::query::project::Members>();
+}
+
 fn admitted(hints: &Hints, record: &Record) -> bool {
     !hints.nothing
         && hints.ids.as_ref().is_none_or(|ids| ids.iter().any(|id| **id == *record.id()))

@@ -3,6 +3,8 @@
 //! The six topological relations are those of OGC Simple Features on the plane of longitude and latitude;
 //! `near` measures metres on the sphere between the nearest points. A stored geometry is read from its JSON
 //! text: its bounds first, which costs no allocation and settles most answers, then the whole.
+//! A shape that crosses itself is accepted and answered, though no standard says what it contains (the
+//! library of relations is built without its debug assertions for that reason).
 
 mod distance;
 mod shape;
@@ -10,7 +12,9 @@ mod shape;
 use std::borrow::Cow;
 
 use ::geo::{CoordinatePosition, Intersects, Relate, coordinate_position::CoordPos};
-use geo_types::{Coord, Geometry, Line, Point};
+use geo_types::{Coord, Geometry};
+
+use self::distance::Lines;
 
 pub use shape::{Bounds, GeoError, GeometryType};
 
@@ -137,7 +141,7 @@ pub struct Reference {
     /// The coordinates as JSON text, for forwarding.
     coordinates: Box<str>,
     geometry: Geometry,
-    lines: Vec<Line>,
+    lines: Lines,
     bounds: Bounds,
 }
 
@@ -165,7 +169,7 @@ impl Reference {
         Ok(Reference {
             kind,
             coordinates: doc.root().minified().into(),
-            lines: shape::segments(&geometry),
+            lines: Lines::new(shape::segments(&geometry)),
             bounds: Bounds::of_coordinates(raw),
             geometry,
         })
@@ -185,23 +189,23 @@ impl Reference {
     pub fn distance(&self, value: &str) -> Option<f64> {
         with_geometry(Raw::new(value), |geometry| {
             let (kind, coordinates) = shape::parts(geometry).ok()?;
-            self.distance_to(kind, coordinates)
+            self.distance_to(kind, coordinates, 0.0)
         })
     }
 
-    fn distance_to(&self, kind: GeometryType, coordinates: Raw<'_>) -> Option<f64> {
+    /// See [`distance::least`] for `enough`.
+    fn distance_to(&self, kind: GeometryType, coordinates: Raw<'_>, enough: f64) -> Option<f64> {
         if kind == GeometryType::Point {
             let at = Bounds::of_coordinates(coordinates);
             let at = Coord { x: at.min[0], y: at.min[1] };
-            return Some(distance::least(
-                &Geometry::Point(Point(at)),
-                &[Line::new(at, at)],
-                &self.geometry,
-                &self.lines,
-            ));
+            return Some(distance::least_from(at, &self.geometry, &self.lines, enough));
         }
         let own = shape::read(kind, coordinates, MAX_VERTICES).ok()?;
-        Some(distance::least(&own, &shape::segments(&own), &self.geometry, &self.lines))
+        let lines = Lines::new(shape::segments(&own));
+        Some(match &self.geometry {
+            Geometry::Point(point) => distance::least_from(point.0, &own, &lines, enough),
+            geometry => distance::least(&own, &lines, geometry, &self.lines, enough),
+        })
     }
 }
 
@@ -272,10 +276,10 @@ impl Geo {
         }
         match self.relation {
             Relation::NearMax(metres) => {
-                self.reference.distance_to(kind, coordinates).is_some_and(|found| found <= metres)
+                self.reference.distance_to(kind, coordinates, metres).is_some_and(|found| found <= metres)
             }
             Relation::NearMin(metres) => {
-                self.reference.distance_to(kind, coordinates).is_some_and(|found| found > metres)
+                self.reference.distance_to(kind, coordinates, metres).is_some_and(|found| found > metres)
             }
             _ if kind == GeometryType::Point => {
                 self.matches_point(Coord { x: bounds.min[0], y: bounds.min[1] })
@@ -298,14 +302,17 @@ impl Geo {
         }
     }
 
-    /// A point against any geometry, without a graph of relations where one look suffices.
+    /// A point against any geometry: one look suffices, the bounds having been compared.
     fn matches_point(&self, point: Coord) -> bool {
         let geometry = &self.reference.geometry;
         match self.relation {
             Relation::Intersects => geometry.intersects(&point),
             Relation::Disjoint => !geometry.intersects(&point),
             Relation::Within => geometry.coordinate_position(&point) == CoordPos::Inside,
-            _ => self.matches_shape(&Geometry::Point(Point(point))),
+            // The reference geometry has the bounds of the point, so it is the same point.
+            Relation::Contains | Relation::Equals => true,
+            // Shapes overlap when each has a part that the other has not.
+            Relation::Overlaps | Relation::NearMax(_) | Relation::NearMin(_) => false,
         }
     }
 

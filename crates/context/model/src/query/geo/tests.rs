@@ -490,7 +490,7 @@ fn covers(a: [i32; 4], b: [i32; 4]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn any_two_shapes_are_answered(a in shape(), b in shape(), metres in 1.0..500_000.0_f64) {
@@ -535,10 +535,32 @@ proptest! {
     ) {
         let from = Coord { x: from.0, y: from.1 };
         let at = |share: f64| Coord { x: start.0 + share * by.0, y: start.1 + share * by.1 };
-        let found = distance::to_line(from, Line::new(at(0.0), at(1.0)));
+        let line = geo_types::LineString(vec![at(0.0), at(1.0)]);
+        let lines = Lines::new(line.lines().collect());
+        let found = distance::least_from(from, &Geometry::LineString(line), &lines, 0.0);
         let sampled = (0..=2000).map(|n| distance::between(from, at(f64::from(n) / 2000.0))).fold(f64::INFINITY, f64::min);
         prop_assert!(found <= sampled * 1.000_001 + 0.01, "{found} is farther than {sampled}");
         prop_assert!(found >= sampled - 1500.0 , "{found} is nearer than any point: {sampled}");
+    }
+
+    #[test]
+    fn distances_between_shapes_agree_with_all_pairs(
+        a in prop::collection::vec((-3.0..3.0_f64, -3.0..3.0_f64), 2..8),
+        b in prop::collection::vec((4.0..9.0_f64, -9.0..9.0_f64), 2..8),
+    ) {
+        let line = |own: &[(f64, f64)]| own.iter().map(|(x, y)| json!([x, y])).collect::<Vec<_>>();
+        let reference = Reference::parse(("g", "c"), "LineString", &json!(line(&b)).to_string()).unwrap();
+        let found = reference.distance(&value("LineString", &json!(line(&a)))).unwrap();
+        let single = |own: &[(f64, f64)], other: &[(f64, f64)]| {
+            let pairs = other.windows(2).flat_map(|two| own.iter().map(move |at| (at, two)));
+            let each = pairs.map(|(at, two)| {
+                let reference = Reference::parse(("g", "c"), "LineString", &json!(line(two)).to_string()).unwrap();
+                reference.distance(&value("Point", &json!([at.0, at.1]))).unwrap()
+            });
+            each.fold(f64::INFINITY, f64::min)
+        };
+        let plain = single(&a, &b).min(single(&b, &a));
+        prop_assert!((found - plain).abs() <= plain * 1e-4, "{found} {plain}");
     }
 
     #[test]
