@@ -224,10 +224,14 @@ impl MemoryStore {
             return Ok(Page { total: query.count.then_some(0), more: false });
         };
         let scan = Scan::new(&tenant, query, &self.symbols);
-        match query.order {
+        let page = match query.order {
             None => Ok(scan.page(sink)),
             Some(_) => self.sorted(&scan, query, sink),
+        };
+        if scan.is_exhausted() {
+            return Err(StoreError::TooComplex("the query follows too many links; narrow it"));
         }
+        page
     }
 
     fn sorted(&self, scan: &Scan<'_>, query: &Query<'_>, sink: Sink<'_>) -> Result<Page, StoreError> {

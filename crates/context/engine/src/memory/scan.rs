@@ -3,6 +3,8 @@
 //! Candidates come in order of identifier whatever the index: exact identifiers sorted, one type's index,
 //! or several merged. An index may over-select; [`trifid_context_model::query::entity::Filter`] decides.
 
+use std::cell::Cell;
+
 use trifid_context_model::query::entity::{Filter, Hints};
 use trifid_context_model::query::q::Env;
 use trifid_context_model::record::Record;
@@ -20,17 +22,26 @@ pub(super) struct Scan<'s> {
     query: &'s Query<'s>,
     symbols: &'s Symbols,
     hints: Hints,
+    /// A linked query asked for more entities than it may (4.9); what was found so far proves nothing.
+    exhausted: Cell<bool>,
 }
 
 impl<'s> Scan<'s> {
     pub(super) fn new(tenant: &'s Tenant, query: &'s Query<'s>, symbols: &'s Symbols) -> Self {
-        Scan { tenant, query, symbols, hints: query.filter.hints(symbols) }
+        Scan { tenant, query, symbols, hints: query.filter.hints(symbols), exhausted: Cell::new(false) }
     }
 
     fn matches(&self, record: &Record) -> bool {
         let linked = |id: &str| self.tenant.get(id).and_then(|record| record.as_ref().cloned());
         let env = Env::linked(self.symbols, &linked);
-        !is_expired(record, self.query.now) && self.query.filter.matches(record, &env)
+        let matches = !is_expired(record, self.query.now) && self.query.filter.matches(record, &env);
+        self.exhausted.set(self.exhausted.get() || env.links.exhausted());
+        matches
+    }
+
+    /// True when the query was given up.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.exhausted.get()
     }
 
     /// Gives one page in order of identifier.
@@ -121,7 +132,7 @@ impl<'s> Scan<'s> {
         if before.is_some_and(|last| last.id() >= own.id()) {
             return true;
         }
-        let go_on = !self.matches(own) || visit(own);
+        let go_on = (!self.matches(own) || visit(own)) && !self.is_exhausted();
         *last = Some(record);
         go_on
     }
