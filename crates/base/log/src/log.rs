@@ -12,7 +12,7 @@ use crate::error::{AppendError, CommitError, Failure, ReadError};
 use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::outcome::{Durable, Outcome};
 use crate::position::{LogId, Position};
-use crate::queue::{Queue, Rouse};
+use crate::queue::{Admitted, Queue, Rouse};
 use crate::read::{Frame, Walk};
 use crate::signal::Signal;
 use crate::stats::{Counters, Stats};
@@ -116,11 +116,21 @@ impl Log {
     /// When `records` is zero.
     pub fn append_records(&self, pieces: &[&[u8]], records: u32) -> Result<Ticket, AppendError> {
         assert!(records > 0, "a payload holds at least one record");
-        let bytes = pieces.iter().map(|piece| piece.len()).sum();
-        if bytes > PAYLOAD_BYTES_MAX {
-            return Err(AppendError::TooLarge { bytes, limit_bytes: PAYLOAD_BYTES_MAX });
-        }
-        self.shared.append(Prepared::new(pieces, records))
+        let payload = prepare(pieces, records)?;
+        self.shared.append(|queue| queue.push(payload))
+    }
+
+    /// Whether an append would be taken now: for a caller who appends several payloads or none.
+    pub fn admit(&self) -> Result<(), AppendError> {
+        let admitted = self.shared.queue.lock().admit(0);
+        admitted.inspect_err(|error| self.shared.count_refusal(error))
+    }
+
+    /// Appends a payload of one record for a caller whom [`admit`](Self::admit) let in: it is not refused for what
+    /// waits. The caller bounds how much that can be.
+    pub fn append_admitted(&self, pieces: &[&[u8]]) -> Result<Ticket, AppendError> {
+        let payload = prepare(pieces, 1)?;
+        self.shared.append(|queue| queue.push_admitted(payload))
     }
 
     /// Visits the durable frames that hold records at or after `from`, until the visitor breaks; answers
@@ -178,6 +188,14 @@ impl Log {
     }
 }
 
+fn prepare<'a>(pieces: &'a [&'a [u8]], records: u32) -> Result<Prepared<'a>, AppendError> {
+    let bytes = pieces.iter().map(|piece| piece.len()).sum();
+    if bytes > PAYLOAD_BYTES_MAX {
+        return Err(AppendError::TooLarge { bytes, limit_bytes: PAYLOAD_BYTES_MAX });
+    }
+    Ok(Prepared::new(pieces, records))
+}
+
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let durable = AtomicU64::new(parts.queue.next().get());
@@ -197,8 +215,11 @@ impl Shared {
         }
     }
 
-    fn append(self: &Arc<Self>, payload: Prepared<'_>) -> Result<Ticket, AppendError> {
-        let admitted = self.queue.lock().push(payload);
+    fn append(
+        self: &Arc<Self>,
+        push: impl FnOnce(&mut Queue) -> Result<Admitted, AppendError>,
+    ) -> Result<Ticket, AppendError> {
+        let admitted = push(&mut self.queue.lock());
         let admitted = admitted.inspect_err(|error| self.count_refusal(error))?;
         match admitted.rouse {
             Rouse::No => {}

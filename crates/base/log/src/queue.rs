@@ -85,19 +85,30 @@ impl Queue {
     /// Gives the payload its position and takes it, or refuses it.
     pub(crate) fn push(&mut self, payload: Prepared<'_>) -> Result<Admitted, AppendError> {
         self.admit(payload.frame_len())?;
+        self.push_admitted(payload)
+    }
+
+    /// The same, however much waits.
+    pub(crate) fn push_admitted(&mut self, payload: Prepared<'_>) -> Result<Admitted, AppendError> {
+        self.check_gate()?;
         let position = self.next;
         let outcome = self.append(payload);
         self.frames += 1;
         Ok(Admitted { position, outcome, rouse: self.rouse() })
     }
 
-    fn admit(&self, bytes: usize) -> Result<(), AppendError> {
+    fn check_gate(&self) -> Result<(), AppendError> {
         match self.gate {
-            Gate::Failed => return Err(AppendError::Failed),
-            Gate::Closed => return Err(AppendError::Closed),
-            Gate::Open if self.refusing => return Err(AppendError::NoSpace),
-            Gate::Open => {}
+            Gate::Failed => Err(AppendError::Failed),
+            Gate::Closed => Err(AppendError::Closed),
+            Gate::Open if self.refusing => Err(AppendError::NoSpace),
+            Gate::Open => Ok(()),
         }
+    }
+
+    /// Whether a frame of so many bytes would be taken.
+    pub(crate) fn admit(&self, bytes: usize) -> Result<(), AppendError> {
+        self.check_gate()?;
         // One frame is always let through when nothing waits, however small the bound.
         if self.inflight_bytes > 0 && self.inflight_bytes + bytes > self.inflight_bytes_max {
             return Err(AppendError::Overloaded {

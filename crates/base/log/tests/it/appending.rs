@@ -139,11 +139,14 @@ fn appends_are_refused_beyond_the_bound_and_above_the_largest_payload() {
     let _ = opened.log.append(&[&[0; 900]]).unwrap();
     let refused = opened.log.append(&[&[0; 900]]).unwrap_err();
     assert!(matches!(refused, AppendError::Overloaded { limit_bytes: 1_000, .. }), "{refused}");
+    assert!(matches!(opened.log.admit(), Ok(())));
+    let _ = opened.log.append_admitted(&[&[0; 900]]).unwrap();
+    assert!(matches!(opened.log.admit(), Err(AppendError::Overloaded { .. })));
     opened.stepper.step();
     let _ = opened.log.append(&[&[0; 900]]).unwrap();
     let huge = vec![0; PAYLOAD_BYTES_MAX + 1];
     assert!(matches!(opened.log.append(&[&huge]), Err(AppendError::TooLarge { .. })));
-    assert_eq!(opened.log.stats().refused_overload, 1);
+    assert_eq!(opened.log.stats().refused_overload, 2);
 }
 
 #[test]
