@@ -9,7 +9,7 @@
 //! Every answer is checked (status, length, and the body where it is known). The first wrong one ends the
 //! measurement: a figure of wrong answers is worth nothing.
 //!
-//! A paced request is due at a tick of the clock and its latency counts from there, also when no connection
+//! A paced request is due with its burst and its latency counts from there, also when no connection
 //! was free: a slow server cannot hide its queue by slowing the generator down.
 
 mod arrivals;
@@ -72,6 +72,8 @@ pub(crate) struct Window {
     pub(crate) generator_cpu: Duration,
     /// The rate at which requests were due, if paced.
     pub(crate) offered: Option<f64>,
+    /// Connections, and so requests of a burst.
+    pub(crate) clients: usize,
 }
 
 impl Window {
@@ -100,11 +102,17 @@ impl Window {
         self.generator_cpu.as_secs_f64() * 1e6 / self.latency.count() as f64
     }
 
-    /// The window measured the generator, or a paced load was not kept up: its figures say nothing about
-    /// the server.
+    /// The window measured the generator, or a paced load was not kept up: its figures say nothing about the
+    /// server.
     pub(crate) fn void(&self) -> bool {
-        let behind = self.offered.is_some_and(|offered| self.rate() < offered * limits::PACE_KEPT_MIN);
-        self.generator_busy() > limits::GENERATOR_BUSY_MAX || behind
+        self.generator_busy() > limits::GENERATOR_BUSY_MAX
+            || self.offered.is_some_and(|rate| self.behind(rate))
+    }
+
+    /// Fewer answers than were due; the window may have cut one burst.
+    fn behind(&self, offered: f64) -> bool {
+        let due = offered * self.wall.as_secs_f64();
+        ((self.latency.count() + self.clients as u64) as f64) < due * limits::PACE_KEPT_MIN
     }
 }
 
@@ -148,6 +156,7 @@ impl Sample {
             server_cpu: pairs.map(|(now, before)| now.since(before, ticks)).sum(),
             generator_cpu: self.own.saturating_sub(before.own),
             offered,
+            clients: load.clients,
         }
     }
 }
@@ -190,8 +199,8 @@ impl<'a> Driver<'a> {
             let connection = connect(load.address, &poll, Token(index));
             connections.push(connection.map_err(|source| Error::Connection { name: load.name, source })?);
         }
-        let arrivals =
-            Arrivals::start(load.pace, &poll, PACE_TOKEN).map_err(Error::system("the pacing timer"))?;
+        let arrivals = Arrivals::start(load.pace, load.clients, &poll, PACE_TOKEN)
+            .map_err(Error::system("the pacing timer"))?;
         Ok(Driver {
             load,
             requests,

@@ -18,10 +18,6 @@ pub const STOP_WAIT: Duration = Duration::from_secs(10);
 /// How long one answer may take before the measurement is given up.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
-/// The step of the clock that paces an open load. Requests due within one step leave together: long enough
-/// that what is compared is work. With shorter steps a server wakes up for each request, both sides pay for
-/// that, and the multiple looks better than it is.
-pub const PACE_TICK: Duration = Duration::from_millis(1);
 /// The share of the broker's closed-loop rate at which both sides are paced.
 pub const PACED_SHARE: f64 = 0.6;
 /// A round whose generator was busier than this measured the generator: it is void.

@@ -1,11 +1,12 @@
 //! When the next request is due.
 //!
-//! A closed load is always due. A paced load follows a timer of the kernel with a tick of
-//! [`limits::PACE_TICK`] in the same epoll as the sockets: no busy waiting, so the generator's utilisation
-//! stays a true figure. Requests that fall due between two ticks leave at the later one.
+//! A closed load is always due. A paced load comes in bursts, one request for each client, as many bursts a
+//! second as give the rate. Bursts, because what is compared is work: requests spread out evenly would wake
+//! an idle server for each of them, both sides would pay for that, and the multiple would look better than it
+//! is. A timer of the kernel in the same epoll as the sockets gives the beat: no busy waiting, so the
+//! generator's utilisation stays a true figure.
 
 use super::Pace;
-use crate::limits;
 use mio::unix::SourceFd;
 use mio::{Interest, Poll, Token};
 use rustix::time::{
@@ -27,18 +28,22 @@ pub(super) enum Arrivals {
 
 impl Arrivals {
     /// Starts the clock of a paced load and registers its timer.
-    pub(super) fn start(pace: Pace, poll: &Poll, token: Token) -> io::Result<Arrivals> {
+    pub(super) fn start(pace: Pace, clients: usize, poll: &Poll, token: Token) -> io::Result<Arrivals> {
         let Pace::Paced(rate) = pace else { return Ok(Arrivals::Closed) };
+        let schedule = Schedule::new(Instant::now(), rate, clients);
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        let tick = Timespec { tv_sec: 0, tv_nsec: limits::PACE_TICK.subsec_nanos().into() };
+        let beat = Timespec {
+            tv_sec: schedule.beat.as_secs().cast_signed(),
+            tv_nsec: schedule.beat.subsec_nanos().into(),
+        };
         timerfd_settime(
             &timer,
             TimerfdTimerFlags::empty(),
-            &Itimerspec { it_interval: tick, it_value: tick },
+            &Itimerspec { it_interval: beat, it_value: beat },
         )?;
         poll.registry().register(&mut SourceFd(&timer.as_raw_fd()), token, Interest::READABLE)?;
-        Ok(Arrivals::Paced(Schedule::new(Instant::now(), rate), timer))
+        Ok(Arrivals::Paced(schedule, timer))
     }
 
     /// Takes one request that is due by `now`: the instant from which its latency counts.
@@ -65,31 +70,28 @@ impl Arrivals {
     }
 }
 
-/// Requests at a fixed rate, rounded up to ticks.
+/// Bursts at a fixed rate. The schedule starts before its timer does, so a burst is due when the timer says so.
 pub(super) struct Schedule {
     start: Instant,
-    rate: f64,
+    beat: Duration,
+    clients: u64,
     taken: u64,
 }
 
 impl Schedule {
-    fn new(start: Instant, rate: f64) -> Schedule {
-        Schedule { start, rate, taken: 0 }
+    fn new(start: Instant, rate: f64, clients: usize) -> Schedule {
+        let beat = Duration::from_nanos((clients as f64 / rate * 1e9).ceil() as u64);
+        Schedule { start, beat, clients: clients as u64, taken: 0 }
     }
 
     fn take(&mut self, now: Instant) -> Option<Instant> {
-        let due = self.start + self.due_after();
+        let burst = self.taken / self.clients + 1;
+        let due = self.start + self.beat.saturating_mul(u32::try_from(burst).unwrap_or(u32::MAX));
         if due > now {
             return None;
         }
         self.taken += 1;
         Some(due)
-    }
-
-    fn due_after(&self) -> Duration {
-        let exact = (self.taken + 1) as f64 / self.rate;
-        let ticks = (exact / limits::PACE_TICK.as_secs_f64()).ceil();
-        limits::PACE_TICK.mul_f64(ticks)
     }
 }
 
@@ -97,33 +99,35 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    fn taken_within(rate: f64, span: Duration) -> Vec<Duration> {
+    fn taken_within(rate: f64, clients: usize, span: Duration) -> Vec<Duration> {
         let start = Instant::now();
-        let mut schedule = Schedule::new(start, rate);
+        let mut schedule = Schedule::new(start, rate, clients);
         std::iter::from_fn(|| schedule.take(start + span)).map(|due| due - start).collect()
     }
 
     #[test]
-    fn a_rate_is_kept_over_any_span() {
-        for (rate, expected) in [(1000.0, 500), (12_345.0, 6172), (3.0, 1), (1.0, 0)] {
-            assert_eq!(taken_within(rate, Duration::from_millis(500)).len(), expected, "{rate}");
+    fn a_rate_is_kept_to_the_burst() {
+        for (rate, clients, expected) in
+            [(1000.0, 50, 500), (12_345.0, 50, 6150), (12_345.0, 1, 6172), (3.0, 1, 1), (90.0, 50, 0)]
+        {
+            let taken = taken_within(rate, clients, Duration::from_millis(500)).len();
+            assert_eq!(taken, expected, "{rate} {clients}");
         }
     }
 
     #[test]
-    fn due_times_lie_on_ticks_and_never_go_back() {
-        let due = taken_within(7_777.0, Duration::from_millis(50));
-        assert!(due.is_sorted());
-        let tick = limits::PACE_TICK.as_nanos();
-        assert!(due.iter().all(|at| at.as_nanos().abs_diff((at.as_nanos() + tick / 2) / tick * tick) < 10));
+    fn a_burst_is_due_at_once() {
+        let due = taken_within(2_000.0, 20, Duration::from_millis(35));
+        let expected = [10, 20, 30].map(|millis| [Duration::from_millis(millis); 20]);
+        assert_eq!(due, expected.concat());
     }
 
     #[test]
     fn a_backlog_counts_from_when_it_was_due() {
         let start = Instant::now();
-        let mut schedule = Schedule::new(start, 1_000.0);
+        let mut schedule = Schedule::new(start, 1_000.0, 10);
         let late = start + Duration::from_secs(1);
         let first = schedule.take(late).unwrap();
-        assert_eq!(late - first, Duration::from_secs(1) - limits::PACE_TICK);
+        assert_eq!(late - first, Duration::from_millis(990));
     }
 }
