@@ -8,15 +8,19 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use trifid_base_runtime::config::{Config, Flag, Layers};
 
-use crate::{config_show, settings, token};
+#[cfg(feature = "context")]
+use crate::demo;
+use crate::{config_show, serve, settings, token};
 
 /// The file that is read where `--config` names none.
 const FILE: &str = "trifid.toml";
 
 const EXAMPLES: &str = "\
 Examples:
+  trifid demo                                  a sample city to look around in
+  trifid serve --listen 127.0.0.1:8080         serve on another port
   trifid config show --explain > trifid.toml   every key with its meaning, as a file to begin with
-  trifid --set http.listen=127.0.0.1:8080 config show";
+  trifid serve --set http.cores=2 --set log.level=debug";
 
 /// One data backbone with three standard doors
 #[derive(Parser)]
@@ -41,6 +45,14 @@ pub(crate) struct Common {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Open the doors and serve until a signal
+    Serve(serve::Arguments),
+    /// Serve a living sample city on loopback, and print what to try
+    #[cfg(feature = "context")]
+    Demo(demo::Arguments),
+    /// Measure this binary in multiples of the least that any program must do
+    #[cfg(feature = "rig")]
+    Bench(trifid_rig::Args),
     /// The configuration
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -1,16 +1,24 @@
 //! The binary `trifid`: command line, configuration, wiring. No logic of its own.
 //!
 //! ```text
-//! main      the table of contents you are reading
-//! cli       the command line, and from it the layers of the configuration
-//! settings  every section that this binary was built with, as one schema
-//! <command> one module a command
+//! main       the table of contents you are reading
+//! cli        the command line, and from it the layers of the configuration
+//! settings   every section that this binary was built with, as one schema
+//! house      the running program, from the first door opened to the last task ended
+//! context    the context door: where its ports meet their implementations
+//! <command>  one module a command
 //! ```
 
+#[cfg(feature = "rig")]
+mod bench;
 mod cli;
 mod config_show;
-#[cfg(test)] // wired when `serve` is
+#[cfg(feature = "context")]
+mod context;
+#[cfg(feature = "context")]
 mod demo;
+mod house;
+mod serve;
 mod settings;
 mod token;
 
@@ -30,6 +38,11 @@ fn main() -> ExitCode {
 
     let cli = Cli::parse();
     let outcome = match cli.command {
+        Command::Serve(arguments) => serve::run(&cli.common, &arguments),
+        #[cfg(feature = "context")]
+        Command::Demo(arguments) => demo::run(&cli.common, &arguments),
+        #[cfg(feature = "rig")]
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Config(ConfigCommand::Show(arguments)) => config_show::run(&cli.common, &arguments),
         Command::Token(TokenCommand::Hash(arguments)) => token::hash(&arguments),
     };

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use trifid_base_runtime::config::Schema;
 use trifid_base_runtime::{section, telemetry};
+use trifid_base_web::{self as web, auth, egress};
 
 /// The doors that this binary was built with.
-#[cfg(test)]
 const DOORS: &[&str] = &[
     #[cfg(feature = "context")]
     "context",
@@ -22,22 +22,32 @@ section! {
     }
 }
 
-#[cfg(test)]
 impl Root {
-    /// Whether the door of this name opens; an error if the list names a door that is not there.
-    pub(crate) fn opens(&self, door: &str) -> anyhow::Result<bool> {
-        if let Some(strange) =
-            self.doors.iter().find(|name| *name != "all" && !DOORS.contains(&name.as_str()))
-        {
+    /// The doors that open; an error if the list names one that is not there.
+    pub(crate) fn open_doors(&self) -> anyhow::Result<Vec<&'static str>> {
+        let known = |name: &str| name == "all" || DOORS.contains(&name);
+        if let Some(strange) = self.doors.iter().find(|name| !known(name)) {
             anyhow::bail!("`doors` names `{strange}`; this binary has the doors: {}", DOORS.join(", "));
         }
-        Ok(DOORS.contains(&door) && self.doors.iter().any(|name| name == "all" || name == door))
+        let named = |door: &&&str| self.doors.iter().any(|name| name == "all" || name == **door);
+        Ok(DOORS.iter().filter(named).copied().collect())
     }
 }
 
-/// The keys of this binary.
+/// The keys of this binary, in the order in which they are shown.
 pub(crate) fn schema() -> Schema {
-    Schema::new(&[Root::KEYS, telemetry::Options::KEYS])
+    let sections = [
+        Root::KEYS,
+        web::Options::KEYS,
+        auth::Options::KEYS,
+        egress::Options::KEYS,
+        #[cfg(feature = "context")]
+        crate::context::Options::KEYS,
+        #[cfg(feature = "context")]
+        trifid_context_face::Options::KEYS,
+        telemetry::Options::KEYS,
+    ];
+    Schema::new(&sections)
 }
 
 #[cfg(test)]
@@ -56,9 +66,30 @@ mod tests {
 
     #[test]
     fn the_doors_that_open() {
-        assert!(root(&["all"]).opens("context").unwrap() == cfg!(feature = "context"));
-        assert!(!root(&[]).opens("context").unwrap());
-        let message = root(&["contxt"]).opens("context").unwrap_err().to_string();
+        assert_eq!(root(&["all"]).open_doors().unwrap(), DOORS);
+        assert!(root(&[]).open_doors().unwrap().is_empty());
+        let message = root(&["contxt"]).open_doors().unwrap_err().to_string();
         assert!(message.starts_with("`doors` names `contxt`"), "{message}");
+    }
+
+    /// The table of docs/operations.md.
+    #[cfg(all(feature = "context", feature = "rig"))]
+    fn table() -> String {
+        let mut text = "| key | values | default | meaning |\n|---|---|---|---|\n".to_owned();
+        for key in schema().keys() {
+            let default =
+                if key.default.is_empty() { "none".to_owned() } else { format!("`{}`", key.default) };
+            text += &format!("| `{}` | {} | {default} | {} |\n", key.name, key.unit(), key.doc.trim());
+        }
+        text
+    }
+
+    #[test]
+    #[cfg(all(feature = "context", feature = "rig"))]
+    fn the_operations_chapter_lists_every_key() {
+        let chapter = include_str!("../../../docs/operations.md");
+        let begin = chapter.find("program) -->\n").unwrap() + "program) -->\n".len();
+        let end = chapter.find("<!-- keys: end").unwrap();
+        assert!(chapter[begin..end] == table(), "the table in docs/operations.md should be:\n{}", table());
     }
 }

@@ -1,7 +1,11 @@
 //! Runs the binary and keeps what it said.
 
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The binary in an empty folder that goes away with this value, without our variables from outside.
 pub(crate) struct Trifid {
@@ -61,5 +65,115 @@ impl From<Output> for Said {
     fn from(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Self { out: text(output.stdout), err: text(output.stderr), code: output.status.code() }
+    }
+}
+
+/// A run that serves.
+#[cfg_attr(not(feature = "context"), allow(dead_code))] // what the demo prints
+pub(crate) struct Serving {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    out: BufReader<ChildStdout>,
+    lines: Receiver<String>,
+    pub(crate) logged: Vec<String>,
+}
+
+impl Trifid {
+    /// Starts a command that listens, and waits until it does.
+    pub(crate) fn serve(&self, arguments: &[&str]) -> Serving {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        let (mut logged, mut address) = (Vec::new(), None);
+        while address.is_none() {
+            let line = lines
+                .recv()
+                .unwrap_or_else(|_| panic!("it ended before it listened:\n{}", logged.join("\n")));
+            address =
+                line.split_once("listening http=").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+            logged.push(line);
+        }
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Serving { child, address: address.unwrap(), out, lines, logged }
+    }
+}
+
+/// An answer: its status and its body.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+impl Serving {
+    pub(crate) fn get(&self, target: &str) -> Answer {
+        self.request("GET", target, "", "")
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) fn request(&self, method: &str, target: &str, headers: &str, body: &str) -> Answer {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        let length = body.len();
+        let head = format!("{method} {target} HTTP/1.1\r\nHost: trifid\r\nConnection: close\r\n{headers}");
+        write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        Answer { status: status.unwrap_or_else(|| panic!("no status in {head:?}")), body: body.to_owned() }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    #[cfg(feature = "context")]
+    /// Reads what it prints until a line that contains `text`; answers everything up to there.
+    pub(crate) fn printed_until(&mut self, text: &str) -> String {
+        let mut all = String::new();
+        while !all.lines().last().is_some_and(|line| line.contains(text)) {
+            let more = self.out.read_line(&mut all).unwrap();
+            assert_ne!(more, 0, "it stopped printing before {text:?}:\n{all}");
+        }
+        all
+    }
+
+    #[cfg(feature = "context")]
+    /// Waits for a log line that contains `text`.
+    pub(crate) fn logs(&mut self, text: &str) {
+        while !self.logged.last().is_some_and(|line| line.contains(text)) {
+            let line = self.lines.recv();
+            self.logged.push(line.unwrap_or_else(|_| panic!("no line with {text:?} in {:#?}", self.logged)));
+        }
+    }
+
+    /// Asks it to stop; answers how it ended and the rest of what it logged.
+    pub(crate) fn stop(mut self, signal: Signal) -> (ExitStatus, Vec<String>) {
+        self.signal(signal);
+        let status = self.child.wait().unwrap();
+        self.logged.extend(self.lines.iter());
+        (status, std::mem::take(&mut self.logged))
+    }
+
+    /// Stops it as an operator does, and insists on a clean end and a log without surprises.
+    pub(crate) fn stop_cleanly(self) {
+        let (status, logged) = self.stop(Signal::TERM);
+        assert!(status.success(), "{status}: {logged:#?}");
+        let loud = logged.iter().find(|line| line.contains("\"WARN\"") || line.contains("\"ERROR\""));
+        assert_eq!(loud, None);
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // After a test that failed half way; one that has ended is not there to be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -3,5 +3,8 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails here
 
 mod config;
+#[cfg(feature = "context")]
+mod demo;
 mod harness;
+mod serve;
 mod token;

@@ -1,0 +1,159 @@
+//! The running program: doors opened, listener started, signals heard, and everything ended in order.
+//!
+//! The main thread runs a small runtime for what the program does by itself (signals, sweeps); requests run on
+//! the threads of `base/web`, one a core. At shutdown the listener drains first, while the doors still work.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use trifid_base_runtime::config::Config;
+use trifid_base_runtime::shutdown::Reason;
+use trifid_base_runtime::signals::Signals;
+use trifid_base_runtime::{Shutdown, Supervisor, telemetry};
+use trifid_base_web::{self as web, HealthSource, Mount, Reload, auth, egress};
+
+#[cfg(feature = "context")]
+use crate::context;
+use crate::settings::Root;
+
+/// How long supervised tasks may take to end once nothing is served any more.
+const TASKS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What runs, for whoever adds to it before the process waits.
+pub(crate) struct House {
+    #[cfg_attr(not(feature = "context"), allow(dead_code))] // for doors
+    pub(crate) address: SocketAddr,
+    pub(crate) supervisor: Supervisor,
+    #[cfg(feature = "context")]
+    pub(crate) context: Option<context::Door>,
+}
+
+/// Serves until a signal or a failure, then drains. `settle` runs once the doors are open and the listener
+/// answers.
+pub(crate) fn run(
+    config: &Config,
+    settle: impl AsyncFnOnce(&mut House) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    telemetry::init(&config.section(telemetry::Options::SECTION)?)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(live(config, settle))
+}
+
+async fn live(
+    config: &Config,
+    settle: impl AsyncFnOnce(&mut House) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let (shutdown, reload) = (Shutdown::new(), Arc::new(OnceLock::new()));
+    let signals = Signals::install()?.listen(shutdown.clone(), reloading(Arc::clone(&reload)));
+    // Not supervised: it goes on to the very end, for the second signal.
+    tokio::spawn(signals);
+
+    let (mut house, server) = open(config, &shutdown)?;
+    let _ = reload.set(server.reload());
+    if let Err(error) = settle(&mut house).await {
+        shutdown.trigger(Reason::Requested);
+        drain(server, house).await?;
+        return Err(error);
+    }
+    drain(server, house).await
+}
+
+/// Opens the doors that the configuration names, and the listener before them.
+fn open(config: &Config, shutdown: &Shutdown) -> anyhow::Result<(House, web::Server)> {
+    let root: Root = config.section(Root::SECTION)?;
+    let mut options: web::Options = config.section(web::Options::SECTION)?;
+    options.listen = settled(options.listen)?;
+    let resolved = options.resolve(&config.section(auth::Options::SECTION)?)?;
+    let client = egress::Client::new(&config.section(egress::Options::SECTION)?)?;
+    let mut house = House::new(options.listen, shutdown.clone());
+    house.open_doors(config, &root, &client)?;
+    let server = web::serve(resolved, house.mounts(), house.health(client), shutdown)?;
+    let doors = root.open_doors()?.join(",");
+    // The rig, and scripts, look for this line and the address in it.
+    tracing::info!("listening http={} doors={doors}", server.local_addr());
+    Ok((house, server))
+}
+
+impl House {
+    fn new(address: SocketAddr, shutdown: Shutdown) -> Self {
+        Self {
+            address,
+            supervisor: Supervisor::new(shutdown),
+            #[cfg(feature = "context")]
+            context: None,
+        }
+    }
+
+    #[cfg(feature = "context")]
+    fn open_doors(&mut self, config: &Config, root: &Root, client: &egress::Client) -> anyhow::Result<()> {
+        if root.open_doors()?.contains(&"context") {
+            let door = context::Door::open(config, self.address, client.clone(), &mut self.supervisor)?;
+            self.context = Some(door);
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "context")]
+    fn mounts(&self) -> Vec<Mount> {
+        self.context.iter().map(|door| door.mount.clone()).collect()
+    }
+
+    #[cfg(feature = "context")]
+    fn health(&self, client: egress::Client) -> Vec<Arc<dyn HealthSource>> {
+        let client: Arc<dyn HealthSource> = Arc::new(client);
+        self.context.iter().map(context::Door::health).chain([client]).collect()
+    }
+}
+
+/// A binary without doors has the operations endpoints alone.
+#[cfg(not(feature = "context"))]
+impl House {
+    fn open_doors(&mut self, _: &Config, root: &Root, _: &egress::Client) -> anyhow::Result<()> {
+        root.open_doors().map(drop)
+    }
+
+    fn mounts(&self) -> Vec<Mount> {
+        Vec::new()
+    }
+
+    fn health(&self, client: egress::Client) -> Vec<Arc<dyn HealthSource>> {
+        vec![Arc::new(client)]
+    }
+}
+
+/// An address whose port is known before anybody asks for it: hosted contexts are named by it. A free port is
+/// found by taking and leaving it; should another process take it in between, the listener says so.
+fn settled(address: SocketAddr) -> anyhow::Result<SocketAddr> {
+    if address.port() != 0 {
+        return Ok(address);
+    }
+    let probe = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
+    Ok(probe.local_addr()?)
+}
+
+/// What SIGHUP does: files are read again, once there is a server that reads any.
+fn reloading(server: Arc<OnceLock<Reload>>) -> impl FnMut() {
+    move || match server.get().map(Reload::run) {
+        None => {}
+        Some(Ok(())) => tracing::info!("read tokens and certificates again"),
+        Some(Err(error)) => {
+            tracing::error!(error = &error as &dyn std::error::Error, "files are in force as they were");
+        }
+    }
+}
+
+/// Waits for the end of serving: requests first, then the program's own tasks.
+async fn drain(server: web::Server, house: House) -> anyhow::Result<()> {
+    let shutdown = house.supervisor.shutdown().clone();
+    shutdown.triggered().await;
+    if let Some(reason) = shutdown.reason() {
+        tracing::info!(%reason, "draining");
+    }
+    let drained = tokio::task::spawn_blocking(move || server.join()).await?;
+    house.supervisor.join(TASKS_TIMEOUT).await?;
+    drained?;
+    tracing::info!("stopped");
+    Ok(())
+}
