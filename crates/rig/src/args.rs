@@ -114,6 +114,11 @@ impl Options {
         self.mode != Mode::Smoke
     }
 
+    /// How many rounds may be tried until enough of them count.
+    pub(crate) fn attempts(&self) -> usize {
+        if self.judging() { self.rounds * 2 } else { self.rounds }
+    }
+
     /// The core of a server.
     pub(crate) fn server_core(&self) -> Option<usize> {
         self.pinned.map(|cores| cores.server)

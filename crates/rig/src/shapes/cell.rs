@@ -34,6 +34,11 @@ impl Series {
         self.rounds.push((floor, broker));
     }
 
+    /// Rounds in which both sides count.
+    pub(super) fn valid(&self) -> usize {
+        self.rounds.iter().filter(|(floor, broker)| !floor.void() && !broker.void()).count()
+    }
+
     /// Adds both cells and their ratios to the findings; returns the CPU of the broker in multiples of the
     /// floor's.
     pub(super) fn report(
@@ -134,6 +139,7 @@ mod tests {
         series.push(window(1000, 10, 1), window(1000, 30, 1));
         series.push(window(1000, 10, 1), window(1000, 20, 1));
         series.push(window(1000, 10, 990), window(1000, 90, 1));
+        assert_eq!(series.valid(), 2);
         let mut findings = Findings::default();
         let cpu = series.report("x", "paced", 50, &mut findings).unwrap();
         assert_eq!((cpu.median, cpu.rounds), (2.5, 2));
