@@ -90,8 +90,7 @@ impl<'r> Exchange<'r> {
     pub(crate) fn body(&self) -> Result<Body<'r>, Refusal> {
         let media = self.check_body_media()?;
         let request: &'r Request = self.request;
-        let doc = Doc::parse(&request.body)
-            .map_err(|error| invalid(format!("the body is not valid JSON: {error}")))?;
+        let doc = Doc::parse(&request.body)?;
         Ok(Body { doc, media })
     }
 
@@ -102,8 +101,13 @@ impl<'r> Exchange<'r> {
 
     /// The context of a request whose body is one document (6.3.5).
     pub(crate) async fn body_context(&self, body: &Body<'_>) -> Result<Asked, Refusal> {
+        let root = body.doc.root();
+        if !root.is_object() {
+            // 5.5.4: what is no JSON object is no JSON-LD document either.
+            return Err(invalid("the body is not a JSON object"));
+        }
         let link = self.link_beside(body.media)?;
-        self.document_context(body.doc.root(), body.media, link).await
+        self.document_context(root, body.media, link).await
     }
 
     /// The `Link` header beside a body; JSON-LD has its context inside and nowhere else.

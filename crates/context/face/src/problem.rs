@@ -190,6 +190,12 @@ impl From<contexts::Error> for Refusal {
     }
 }
 
+impl From<json::Error> for Refusal {
+    fn from(error: json::Error) -> Self {
+        invalid(format!("the body is not valid JSON: {error}"))
+    }
+}
+
 impl From<query::Error> for Refusal {
     fn from(error: query::Error) -> Self {
         let kind = match error.problem() {

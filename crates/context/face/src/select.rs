@@ -227,7 +227,9 @@ pub(crate) fn gate(params: &Params<'_>, context: &Context) -> Result<Option<Type
 pub(crate) fn order(params: &Params<'_>, context: &Context) -> Result<Option<Ordering>, Refusal> {
     let [from, geometry] = [Param::OrderFrom, Param::OrderGeometry].map(|param| params.get(param));
     // Checked also where there is nothing to order: a mistake is told, not passed over.
-    let collation = params.get(Param::Collation).map_or_else(|| Ok(Collation::root()), Collation::parse)?;
+    // 4.23.1 leaves it to the deployment how texts are ordered when nobody asks: here by code point, which no
+    // change of a library's rules can change.
+    let collation = params.get(Param::Collation).map_or(Ok(Collation::CodePoint), Collation::parse)?;
     let reference = Ordering::reference(geometry, from)?;
     let Some(text) = params.get(Param::OrderBy) else { return Ok(None) };
     let terms = order::parse(text)?;

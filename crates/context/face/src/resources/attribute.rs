@@ -1,9 +1,11 @@
 //! `entities/{id}/attrs/{attr}` (6.7): partial update, replace, delete.
 
 use trifid_context_engine::broker::AttributeSelector;
+use trifid_context_model::json::{Doc, quoted};
 
 use super::{GATE, check_local};
-use crate::exchange::Exchange;
+use crate::exchange::{Body, Exchange};
+use crate::media::BodyMedia;
 use crate::params::{Param, Set};
 use crate::problem::{Refusal, bad_data};
 use crate::reply::Reply;
@@ -18,21 +20,43 @@ pub(crate) async fn partial_update(exchange: &Exchange<'_>) -> Result<Reply, Ref
     let body = exchange.body()?;
     let asked = exchange.body_context(&body).await?;
     let gate = select::gate(&params, &asked.context)?;
-    let (call, value) = (exchange.call(&asked.context), body.doc.root());
+    let alone = without_context(&body);
+    let doc = alone.as_deref().map_or(Ok(None), |text| Doc::parse(text.as_bytes()).map(Some))?;
+    let value = doc.as_ref().unwrap_or(&body.doc).root();
+    let call = exchange.call(&asked.context);
     exchange.broker.partial_update(call, &exchange.id, &exchange.attribute, value, gate.as_ref()).await?;
     Ok(Reply::no_content())
 }
 
-/// 6.7.3.3.
+/// 6.7.3.3. In JSON the attribute may be a list of its instances.
 pub(crate) async fn replace(exchange: &Exchange<'_>) -> Result<Reply, Refusal> {
     let params = exchange.params(GATE)?;
     check_local(&params)?;
     let body = exchange.body()?;
-    let asked = exchange.body_context(&body).await?;
+    let asked = if body.doc.root().is_array() && body.media == BodyMedia::Json {
+        exchange.header_context().await?
+    } else {
+        exchange.body_context(&body).await?
+    };
     let gate = select::gate(&params, &asked.context)?;
-    let (call, value) = (exchange.call(&asked.context), body.doc.root());
+    let alone = without_context(&body);
+    let doc = alone.as_deref().map_or(Ok(None), |text| Doc::parse(text.as_bytes()).map(Some))?;
+    let value = doc.as_ref().unwrap_or(&body.doc).root();
+    let call = exchange.call(&asked.context);
     exchange.broker.replace_attribute(call, &exchange.id, &exchange.attribute, value, gate.as_ref()).await?;
     Ok(Reply::no_content())
+}
+
+/// The attribute of a JSON-LD body: an attribute has no `@context` of its own (5.5.7), yet an attribute fragment that
+/// is a document must (6.3.5). None when the body is the attribute as it stands.
+fn without_context(body: &Body<'_>) -> Option<String> {
+    if body.media == BodyMedia::Json {
+        return None;
+    }
+    let members = body.doc.root().members().filter(|(name, _)| name != "@context");
+    let members: Vec<String> =
+        members.map(|(name, value)| [&quoted(&name), ":", value.raw()].concat()).collect();
+    Some(format!("{{{}}}", members.join(",")))
 }
 
 /// 6.7.3.2.
