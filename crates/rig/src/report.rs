@@ -50,7 +50,8 @@ pub struct Cell {
     pub load: &'static str,
     /// Connections; none where nothing is driven.
     pub clients: usize,
-    /// Requests offered a second, if paced.
+    /// Requests offered a second, if paced; the median of rounds, each of which offers its two sides the
+    /// same.
     pub offered_per_s: Option<f64>,
     /// Rounds that say nothing about the server (generator too busy, or the pace not kept).
     pub void_rounds: usize,

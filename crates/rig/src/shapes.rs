@@ -63,7 +63,6 @@ fn measure(bench: &mut Bench<'_>, shape: Shape, findings: &mut Findings) -> Resu
     let mut broker = bench.start_broker(shape)?;
     let reply = shape.learn(&mut Context::connect(&broker.server)?, &mut broker.requests)?;
     let mut floor = bench.start_floor("the floor", &reply, &broker.requests, None)?;
-    let rate = bench.drive(&mut broker, limits::SHAPE_CLIENTS, Pace::Closed)?.rate() * limits::PACED_SHARE;
     let (mut closed, mut paced) = (Series::default(), Series::default());
     // A round in which the pace was not kept is tried again, at most as often as there are rounds.
     for round in 1..=bench.options.attempts() {
@@ -75,10 +74,12 @@ fn measure(bench: &mut Bench<'_>, shape: Shape, findings: &mut Findings) -> Resu
             shape.verify(&mut Context::connect(&broker.server)?, &broker.requests)?;
             broker = bench.start_broker_after(shape, broker)?;
         }
-        for (series, pace) in [(&mut closed, Pace::Closed), (&mut paced, Pace::Paced(rate))] {
-            let of_floor = bench.drive(&mut floor, limits::SHAPE_CLIENTS, pace)?;
-            series.push(of_floor, bench.drive(&mut broker, limits::SHAPE_CLIENTS, pace)?);
-        }
+        let (of_floor, of_broker) = bench.pair(&mut floor, &mut broker, Pace::Closed)?;
+        // What the broker can do now decides the rate of this round: the machine may be slower in the next.
+        let rate = of_broker.rate() * limits::PACED_SHARE;
+        closed.push(of_floor, of_broker);
+        let (of_floor, of_broker) = bench.pair(&mut floor, &mut broker, Pace::Paced(rate))?;
+        paced.push(of_floor, of_broker);
     }
     shape.verify(&mut Context::connect(&broker.server)?, &broker.requests)?;
     broker.server.stop()?;
@@ -134,6 +135,12 @@ impl Bench<'_> {
         let server =
             Server::start(name, self.program, &arguments, self.directory, self.options.server_core())?;
         Ok(Side { server, requests: requests.clone().expecting(&fixed) })
+    }
+
+    /// Drives first the floor, then the broker.
+    fn pair(&mut self, floor: &mut Side, broker: &mut Side, pace: Pace) -> Result<(Window, Window), Error> {
+        let of_floor = self.drive(floor, limits::SHAPE_CLIENTS, pace)?;
+        Ok((of_floor, self.drive(broker, limits::SHAPE_CLIENTS, pace)?))
     }
 
     fn drive(&mut self, side: &mut Side, clients: usize, pace: Pace) -> Result<Window, Error> {

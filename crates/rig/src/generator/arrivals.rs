@@ -70,7 +70,8 @@ impl Arrivals {
     }
 }
 
-/// Bursts at a fixed rate. The schedule starts before its timer does, so a burst is due when the timer says so.
+/// Bursts at a fixed rate. The schedule starts before its timer does, so a burst is due when the timer says
+/// so.
 pub(super) struct Schedule {
     start: Instant,
     beat: Duration,

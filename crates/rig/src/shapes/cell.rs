@@ -75,7 +75,7 @@ pub(super) fn cell(name: &str, side: &str, load: &'static str, clients: usize, w
         side: side.to_owned(),
         load,
         clients,
-        offered_per_s: windows.first().and_then(|window| window.offered),
+        offered_per_s: Spread::of(valid.iter().filter_map(|window| window.offered)).map(|rate| rate.median),
         void_rounds: windows.len() - valid.len(),
         figures,
     }
