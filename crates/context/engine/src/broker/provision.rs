@@ -1,6 +1,6 @@
 //! Context information provision: entities and attributes one at a time (5.6.1 to 5.6.6, 5.6.17 to 5.6.19).
 
-use trifid_context_model::input::{Invalid, Mode};
+use trifid_context_model::input::{AttributeInput, EntityInput, Invalid, Mode};
 use trifid_context_model::json::Value;
 use trifid_context_model::query::types::Types;
 use trifid_context_model::symbol::Symbol;
@@ -79,10 +79,8 @@ impl Broker {
         gate: Option<&Types>,
         simplified: bool,
     ) -> Result<(), Error> {
-        check_id(id)?;
-        let input = self.entity(call, value, Mode { simplified, ..CREATE })?;
-        check_same_id(id, &input)?;
-        self.write_one(call, Op { id: id.into(), gate, action: Action::Replace(input) }).await?;
+        let input = self.entity_at(call, id, value, Mode { simplified, ..CREATE })?;
+        self.change(call, id, gate, Action::Replace(input)).await?;
         Ok(())
     }
 
@@ -95,19 +93,16 @@ impl Broker {
         gate: Option<&Types>,
         options: MergeOptions<'_>,
     ) -> Result<(), Error> {
-        check_id(id)?;
         let mode = Mode { nulls: true, nested_nulls: true, simplified: options.simplified };
-        let input = self.entity(call, value, mode)?;
-        check_same_id(id, &input)?;
-        let action = Action::Merge(input, options.merge);
-        self.write_one(call, Op { id: id.into(), gate, action }).await?;
+        let input = self.entity_at(call, id, value, mode)?;
+        self.change(call, id, gate, Action::Merge(input, options.merge)).await?;
         Ok(())
     }
 
     /// Delete Entity (5.6.6).
     pub async fn delete_entity(&self, call: Call<'_>, id: &str, gate: Option<&Types>) -> Result<(), Error> {
         check_id(id)?;
-        self.write_one(call, Op { id: id.into(), gate, action: Action::Delete }).await?;
+        self.change(call, id, gate, Action::Delete).await?;
         Ok(())
     }
 
@@ -120,11 +115,8 @@ impl Broker {
         gate: Option<&Types>,
         no_overwrite: bool,
     ) -> Result<UpdateResult, Error> {
-        check_id(id)?;
-        let input = self.entity(call, value, CREATE)?;
-        check_same_id(id, &input)?;
-        let action = Action::Append(input, no_overwrite);
-        Ok(self.write_one(call, Op { id: id.into(), gate, action }).await?.into())
+        let input = self.entity_at(call, id, value, CREATE)?;
+        Ok(self.change(call, id, gate, Action::Append(input, no_overwrite)).await?.into())
     }
 
     /// Update Attributes (5.6.2).
@@ -135,10 +127,8 @@ impl Broker {
         value: Value<'_>,
         gate: Option<&Types>,
     ) -> Result<UpdateResult, Error> {
-        check_id(id)?;
-        let input = self.entity(call, value, UPDATE)?;
-        check_same_id(id, &input)?;
-        Ok(self.write_one(call, Op { id: id.into(), gate, action: Action::Update(input) }).await?.into())
+        let input = self.entity_at(call, id, value, UPDATE)?;
+        Ok(self.change(call, id, gate, Action::Update(input)).await?.into())
     }
 
     /// Partial Attribute Update (5.6.4).
@@ -150,14 +140,11 @@ impl Broker {
         value: Value<'_>,
         gate: Option<&Types>,
     ) -> Result<(), Error> {
-        check_id(id)?;
-        let fragment = attribute_fragment(attribute, value)?;
-        let mut instances = self.fragment(call, attribute, fragment, UPDATE)?;
+        let mut instances = self.attribute_at(call, id, attribute, value, UPDATE)?;
         let (Some(instance), true) = (instances.pop(), instances.is_empty()) else {
             return Err(Invalid::new("must be one attribute fragment").at(attribute).into());
         };
-        let action = Action::PartialUpdate(instance);
-        self.write_one(call, Op { id: id.into(), gate, action }).await?;
+        self.change(call, id, gate, Action::PartialUpdate(instance)).await?;
         Ok(())
     }
 
@@ -170,11 +157,8 @@ impl Broker {
         value: Value<'_>,
         gate: Option<&Types>,
     ) -> Result<(), Error> {
-        check_id(id)?;
-        let fragment = attribute_fragment(attribute, value)?;
-        let instances = self.fragment(call, attribute, fragment, CREATE)?;
-        let action = Action::ReplaceAttribute(instances);
-        self.write_one(call, Op { id: id.into(), gate, action }).await?;
+        let instances = self.attribute_at(call, id, attribute, value, CREATE)?;
+        self.change(call, id, gate, Action::ReplaceAttribute(instances)).await?;
         Ok(())
     }
 
@@ -188,29 +172,54 @@ impl Broker {
         gate: Option<&Types>,
     ) -> Result<(), Error> {
         check_id(id)?;
-        if attribute == "scope" {
-            self.write_one(call, Op { id: id.into(), gate, action: Action::DeleteScope }).await?;
-            return Ok(());
-        }
-        let unknown = || Error::ResourceNotFound(format!("the entity has no attribute \"{attribute}\""));
-        let expanded = expand(call, attribute)?;
-        let action = match self.symbols().get(&expanded) {
-            Some(name) => Action::DeleteAttribute(name, attribute, which.into()),
-            None => return Err(unknown()),
+        let action = if attribute == "scope" {
+            Action::DeleteScope
+        } else {
+            let name = self.symbols().get(&expand(call, attribute)?);
+            let unknown = || Error::ResourceNotFound(format!("the entity has no attribute \"{attribute}\""));
+            Action::DeleteAttribute(name.ok_or_else(unknown)?, attribute, which.into())
         };
-        self.write_one(call, Op { id: id.into(), gate, action }).await?;
+        self.change(call, id, gate, action).await?;
         Ok(())
     }
 
-    /// Reads the fragment of one attribute; its `@context` is the caller's business.
-    fn fragment<'v>(
+    /// Reads an entity or fragment that is for the entity `id`.
+    fn entity_at<'v>(
         &self,
         call: Call<'_>,
+        id: &str,
+        value: Value<'v>,
+        mode: Mode,
+    ) -> Result<EntityInput<'v>, Error> {
+        check_id(id)?;
+        let input = self.entity(call, value, mode)?;
+        check_same_id(id, &input)?;
+        Ok(input)
+    }
+
+    /// Reads the fragment of one attribute of the entity `id`.
+    fn attribute_at<'v>(
+        &self,
+        call: Call<'_>,
+        id: &str,
         attribute: &'v str,
         value: Value<'v>,
         mode: Mode,
-    ) -> Result<Vec<trifid_context_model::input::AttributeInput<'v>>, Error> {
+    ) -> Result<Vec<AttributeInput<'v>>, Error> {
+        check_id(id)?;
+        check_is_attribute(attribute)?;
         self.attribute(call, attribute, value, mode)
+    }
+
+    /// Applies one change to the entity `id`.
+    async fn change(
+        &self,
+        call: Call<'_>,
+        id: &str,
+        gate: Option<&Types>,
+        action: Action<'_>,
+    ) -> Result<Applied, Error> {
+        self.write_one(call, Op { id: id.into(), gate, action }).await
     }
 }
 
@@ -238,10 +247,10 @@ pub(super) fn expand(call: Call<'_>, attribute: &str) -> Result<String, Error> {
 }
 
 /// Members of the entity itself cannot be changed as attributes (5.6.4.4).
-fn attribute_fragment<'v>(attribute: &str, value: Value<'v>) -> Result<Value<'v>, Error> {
-    if matches!(attribute, "id" | "type" | "scope" | "@id" | "@type" | "@context") {
-        let reason = format!("\"{attribute}\" is no attribute and cannot be changed as one (5.6.4)");
+fn check_is_attribute(name: &str) -> Result<(), Error> {
+    if matches!(name, "id" | "type" | "scope" | "@id" | "@type" | "@context") {
+        let reason = format!("\"{name}\" is no attribute and cannot be changed as one (5.6.4)");
         return Err(Error::BadRequestData(reason));
     }
-    Ok(value)
+    Ok(())
 }
