@@ -34,6 +34,9 @@ use cells::Cells;
 use scan::Scan;
 use tenant::{Dirty, Stored, Tenant};
 
+/// Seconds after which a client may look whether a full store has room again.
+const FULL_RETRY_S: u32 = 60;
+
 /// See the module.
 pub struct MemoryStore {
     symbols: Arc<Symbols>,
@@ -191,6 +194,9 @@ impl MemoryStore {
                 None => return Ok(ops.iter().map(|_| Err(OpError::NoEntity)).collect()),
             }
         };
+        if !self.cells.has_room() {
+            return Err(StoreError::Overloaded { retry_after_s: FULL_RETRY_S });
+        }
         if let Some(journal) = &self.journal {
             journal.admit()?;
         }

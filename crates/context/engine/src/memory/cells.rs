@@ -9,6 +9,9 @@ use parking_lot::Mutex;
 use trifid_context_model::chunked::{Buckets, CAPACITY};
 use trifid_context_model::record::Record;
 
+/// Slots kept back for the requests that are under way when the last but these are taken.
+const ROOM: usize = 64 * crate::limits::MAX_BATCH;
+
 type Cell = ArcSwapAny<Option<Record>>;
 
 /// A record borrowed from its cell; do not hold it across an await.
@@ -28,6 +31,12 @@ pub(super) struct Cells {
 }
 
 impl Cells {
+    /// True while a batch of any size that a request may have still finds slots. Their number, some two
+    /// thousand million, is beyond the memory of today's machines; the check costs one uncontended lock.
+    pub(super) fn has_room(&self) -> bool {
+        (self.free.lock().next as usize) < CAPACITY - ROOM
+    }
+
     /// The record in `slot`; nothing while the slot is free.
     pub(super) fn load(&self, slot: u32) -> Borrowed {
         match self.cells.get(slot as usize) {

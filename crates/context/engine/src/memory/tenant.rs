@@ -208,17 +208,17 @@ impl Tenant {
         let before = slot.and_then(|slot| self.cells.load(slot).as_ref().cloned());
         self.keep_expiry(id, before.as_ref(), after.as_ref());
         match (slot, before, after) {
-            (Some(slot), Some(before), Some(after)) => self.publish_update(slot, &before, after),
+            (Some(slot), Some(before), Some(after)) => self.publish_update(slot, &before, &after),
             (Some(slot), Some(before), None) => self.publish_delete(writer, hash, slot, &before),
-            (_, _, Some(after)) => self.publish_create(writer, hash, after),
+            (_, _, Some(after)) => self.publish_create(writer, hash, &after),
             (_, _, None) => {}
         }
     }
 
-    fn publish_create(&self, writer: &mut Writer, hash: u64, record: Record) {
+    fn publish_create(&self, writer: &mut Writer, hash: u64, record: &Record) {
         self.record_bytes.fetch_add(record.size() as u64, Ordering::Relaxed);
-        self.counters.lock().add(&record);
-        // The store refuses writes long before slots run out; see `MemoryStore::write`.
+        self.counters.lock().add(record);
+        // The store refuses writes before slots run out: see `Cells::has_room`.
         let Some(slot) = self.cells.add(record.clone()) else { return };
         let hash_of = |slot| self.cells.load(slot).as_ref().map_or(0, |record| self.hash(record.id()));
         self.shard(hash).table.0.insert(&mut writer.fill, hash, slot, hash_of);
@@ -229,10 +229,10 @@ impl Tenant {
         self.bear();
     }
 
-    fn publish_update(&self, slot: u32, before: &Record, after: Record) {
+    fn publish_update(&self, slot: u32, before: &Record, after: &Record) {
         self.record_bytes.fetch_add(after.size() as u64, Ordering::Relaxed);
         self.record_bytes.fetch_sub(before.size() as u64, Ordering::Relaxed);
-        let alike = Counters::alike(before, &after);
+        let alike = Counters::alike(before, after);
         self.cells.replace(slot, after.clone());
         if alike {
             return;
@@ -240,7 +240,7 @@ impl Tenant {
         {
             let mut counters = self.counters.lock();
             counters.subtract(before);
-            counters.add(&after);
+            counters.add(after);
         }
         for entity_type in before.types().filter(|own| !after.types().any(|new| new == *own)) {
             self.type_index(entity_type).remove(&self.cells, slot, before.id());
