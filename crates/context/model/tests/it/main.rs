@@ -1,5 +1,7 @@
 //! The fuzz targets' entry points on the stable toolchain: their corpus, and what proptest thinks of.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use std::path::Path;
 
 use proptest::prelude::*;
