@@ -26,7 +26,13 @@ pub(crate) fn entity(id: &str, number: usize) -> String {
         format!(r#""batteryLevel":{{"type":"Property","value":0.{level}1,"observedAt":"{at}"}}"#),
         format!(r#""licensePlate":{{"type":"Property","value":"PL-{plate:06}"}}"#),
         format!(
-            r#""location":{{"type":"GeoProperty","value":{{"type":"Point","coordinates":[-20.{east}1,38.{north}1]}},"observedAt":"{at}"}}"#
+            concat!(
+                r#""location":{{"type":"GeoProperty","value":{{"type":"Point","#,
+                r#""coordinates":[-20.{east}1,38.{north}1]}},"observedAt":"{at}"}}"#
+            ),
+            east = east,
+            north = north,
+            at = at
         ),
         format!(
             r#""operatedBy":{{"type":"Relationship","object":"urn:ngsi-ld:Organization:operator-{operator}"}}"#

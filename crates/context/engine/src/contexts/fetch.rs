@@ -69,8 +69,8 @@ impl FetchError {
 ///
 /// An implementation passes its egress guard, sends `Accept: application/ld+json, application/json;q=0.9`, follows at
 /// most three redirects with the guard applied to each, ends within a deadline of its own, reads at most
-/// [`MAX_DOCUMENT_BYTES`](trifid_context_model::ld::limits::MAX_DOCUMENT_BYTES), and answers every status but 2xx and 304
-/// with an error. When it is dropped, the download stops.
+/// [`MAX_DOCUMENT_BYTES`](trifid_context_model::ld::limits::MAX_DOCUMENT_BYTES), and answers every status but 2xx and
+/// 304 with an error. When it is dropped, the download stops.
 pub trait Fetch: Send + Sync + 'static {
     /// Downloads one document.
     fn fetch<'a>(&'a self, request: FetchRequest<'a>) -> Boxed<'a, Result<Fetched, FetchError>>;
