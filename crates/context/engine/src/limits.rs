@@ -8,10 +8,12 @@ pub const MAX_NAMES_PER_TENANT: u32 = 65_536;
 pub const MAX_TENANT_NAME: usize = 128;
 /// Entities in one batch request.
 pub const MAX_BATCH: usize = 10_000;
-/// Entities that a sort, a purge or a join may hold at once.
+/// Entities that a sorted page may reach to, and identifiers that a purge may hold, at once.
 pub const MAX_HELD: usize = 1_000_000;
 /// Write shards of one tenant; a power of two, several times the cores.
 pub(crate) const SHARDS: usize = 64;
+/// Changes of one batch applied before other requests of the core run.
+pub(crate) const WRITE_STEP: usize = 256;
 /// Entities whose expiry one sweep step handles before it lets others run.
 pub(crate) const SWEEP_STEP: usize = 1_000;
 

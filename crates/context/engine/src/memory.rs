@@ -12,14 +12,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trifid_context_model::query::order::SortKey;
 use trifid_context_model::record::Record;
 use trifid_context_model::symbol::{Budget, Symbols};
 use trifid_context_model::time::Instant;
 
 use crate::action::{Action, Applied, EntityEffect, Op, OpError, is_expired};
 use crate::journal::{Entry, Journal};
-use crate::limits::{MAX_HELD, MAX_TENANTS, SWEEP_STEP};
+use crate::limits::{MAX_TENANTS, SWEEP_STEP, WRITE_STEP};
 use crate::store::{Answer, Discovery, EntityStore, Page, Query, Sink, StoreError, StoreStats};
 use crate::tenant::TenantName;
 
@@ -104,7 +103,7 @@ impl MemoryStore {
     pub fn for_each(&self, tenant: &TenantName, mut visit: impl FnMut(&Record)) {
         let Some(tenant) = self.tenant(tenant) else { return };
         let mut cursor = tenant.all().cursor();
-        while let Some((_, record)) = cursor.next(&self.cells) {
+        while let Some(record) = cursor.next(&self.cells) {
             if let Some(record) = record.as_ref() {
                 visit(record);
             }
@@ -200,7 +199,13 @@ impl MemoryStore {
         if let Some(journal) = &self.journal {
             journal.admit()?;
         }
-        let answers: Vec<_> = ops.into_iter().map(|op| self.apply(&tenant, op, now)).collect();
+        let mut answers = Vec::with_capacity(ops.len());
+        for op in ops {
+            answers.push(self.apply(&tenant, op, now));
+            if answers.len() % WRITE_STEP == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
         let last = answers.iter().flatten().map(|applied| applied.position).max().unwrap_or(0);
         self.durable(last).await?;
         Ok(answers)
@@ -225,41 +230,11 @@ impl MemoryStore {
         Ok(())
     }
 
-    fn run(&self, tenant: &TenantName, query: &Query<'_>, sink: Sink<'_>) -> Result<Page, StoreError> {
-        let Some(tenant) = self.born(tenant)? else {
-            return Ok(Page { total: query.count.then_some(0), more: false });
-        };
-        let scan = Scan::new(&tenant, query, &self.symbols);
-        let page = match query.order {
-            None => Ok(scan.page(sink)),
-            Some(_) => self.sorted(&scan, query, sink),
-        };
-        if scan.is_exhausted() {
-            return Err(StoreError::TooComplex("the query follows too many links; narrow it"));
+    async fn run(&self, tenant: &TenantName, query: &Query<'_>, sink: Sink<'_>) -> Result<Page, StoreError> {
+        match self.born(tenant)? {
+            Some(tenant) => Scan::new(&tenant, query, &self.symbols).page(sink).await,
+            None => Ok(Page { total: query.count.then_some(0), more: false }),
         }
-        page
-    }
-
-    fn sorted(&self, scan: &Scan<'_>, query: &Query<'_>, sink: Sink<'_>) -> Result<Page, StoreError> {
-        let Some(order) = query.order else { return Ok(scan.page(sink)) };
-        let mut held: Vec<(SortKey, Record)> = Vec::new();
-        let mut too_many = false;
-        scan.for_each(&mut |record| {
-            too_many = held.len() >= MAX_HELD;
-            if !too_many {
-                held.push((order.key(record, &self.symbols), record.clone()));
-            }
-            !too_many
-        });
-        if too_many {
-            return Err(StoreError::TooComplex("too many entities match to be sorted; narrow the query"));
-        }
-        held.sort_by(|a, b| order.compare(&a.0, &b.0).then_with(|| a.1.id().cmp(b.1.id())));
-        for (_, record) in held.iter().skip(query.offset).take(query.limit) {
-            sink(record);
-        }
-        let more = held.len() > query.offset.saturating_add(query.limit);
-        Ok(Page { total: query.count.then_some(held.len()), more })
     }
 
     /// One round of expiry over one tenant; false when nothing is left to do.
@@ -286,6 +261,7 @@ impl MemoryStore {
                 if done < SWEEP_STEP {
                     break;
                 }
+                tokio::task::yield_now().await;
             }
         }
         Ok(total)
@@ -322,7 +298,7 @@ impl EntityStore for MemoryStore {
     }
 
     fn query<'a>(&'a self, tenant: &'a TenantName, query: Query<'a>, sink: Sink<'a>) -> Answer<'a, Page> {
-        Box::pin(async move { self.run(tenant, &query, sink) })
+        Box::pin(async move { self.run(tenant, &query, sink).await })
     }
 
     fn discovery<'a>(&'a self, tenant: &'a TenantName) -> Answer<'a, Discovery> {

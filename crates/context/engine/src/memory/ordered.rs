@@ -137,8 +137,8 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// The next slot in use with its record, in order of identifiers.
-    pub(super) fn next(&mut self, cells: &Cells) -> Option<(u32, Borrowed)> {
+    /// The record of the next slot in use, in order of identifiers.
+    pub(super) fn next(&mut self, cells: &Cells) -> Option<Borrowed> {
         loop {
             if self.slots.is_none() {
                 self.slots = Some(self.chunks.get(self.chunk)?.load());
@@ -152,7 +152,7 @@ impl Cursor {
                 Some(slot) => {
                     let record = cells.load(slot);
                     if record.is_some() {
-                        return Some((slot, record));
+                        return Some(record);
                     }
                 }
             }
@@ -185,7 +185,7 @@ mod tests {
     fn ids(index: &Ordered, cells: &Cells) -> Vec<String> {
         let mut cursor = index.cursor();
         std::iter::from_fn(|| cursor.next(cells))
-            .filter_map(|(_, record)| record.as_ref().map(|record| record.id().to_owned()))
+            .filter_map(|record| record.as_ref().map(|record| record.id().to_owned()))
             .collect()
     }
 
