@@ -10,11 +10,14 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
+use crate::name::shown;
 use crate::record::{Kind, Slot};
 use crate::symbol::Symbol;
 use crate::time::Instant;
 
 mod reader;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use reader::{Mode, Reader};
@@ -38,7 +41,7 @@ impl Invalid {
     /// The same refusal seen from the member `name` outside.
     #[must_use]
     pub fn at(mut self, name: &str) -> Self {
-        self.path.insert(0, name.to_owned());
+        self.path.insert(0, shown(name));
         self
     }
 }

@@ -26,6 +26,16 @@ fn is_invisible(c: char) -> bool {
         | '\u{E0000}'..='\u{E0FFF}')
 }
 
+/// As much of a client's text as a message repeats: its beginning, with characters that nobody could see escaped.
+pub fn shown(text: &str) -> String {
+    const CHARACTERS: usize = 120;
+    let mut shown: String = text.chars().take(CHARACTERS).flat_map(char::escape_debug).collect();
+    if text.chars().nth(CHARACTERS).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
 /// True for a URI (or IRI): a scheme, a colon, something, and no forbidden character (4.5.1).
 pub fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
@@ -99,6 +109,13 @@ mod tests {
         for text in ["", "/", "9bad", "/a//b", "a-b", "/a/", NULL] {
             assert!(!is_scope(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_message_repeats_the_beginning_of_a_long_text() {
+        assert_eq!(shown("speed\n"), "speed\\n");
+        assert_eq!(shown(&"é".repeat(120)), "é".repeat(120));
+        assert_eq!(shown(&"é".repeat(5000)), format!("{}...", "é".repeat(120)));
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use super::value::{self, Values};
 use super::{AttributeInput, Change, Content, EntityInput, InstanceInput, Invalid};
 use crate::json::{Kind as Json, Value};
 use crate::ld::Context;
-use crate::name::{self, DEFAULT_DATASET, NULL};
+use crate::name::{self, DEFAULT_DATASET, NULL, shown};
 use crate::record::{Kind, MAX_SLOTS, Slot};
 use crate::symbol::{Budget, Symbol, Symbols};
 use crate::time::Instant;
@@ -117,7 +117,7 @@ impl<'c> Reader<'c> {
             "@context" => Ok(()),
             known if IGNORED.contains(&known) => Ok(()),
             known if NOT_ATTRIBUTES.contains(&known) => {
-                Err(Invalid::new("this term of the core @context cannot be an attribute (4.5.1)").at(known))
+                Err(Invalid::new("belongs inside an attribute and cannot be one itself (4.5.1)").at(known))
             }
             _ => self.attribute_into(&mut entity.attributes, name, member),
         }
@@ -139,7 +139,8 @@ impl<'c> Reader<'c> {
     pub fn symbol(&self, name: &str) -> Result<Symbol, Invalid> {
         if !name::is_name(name) {
             return Err(Invalid::new(format!(
-                "\"{name}\" is not a valid name: a letter, then letters, digits and underscores, or an IRI (4.6.2)"
+                "\"{}\" is not a valid name: a letter, then letters, digits and underscores, or an IRI (4.6.2)",
+                shown(name)
             )));
         }
         let expanded = self.context.expand(name).map_err(|error| Invalid::new(error.to_string()))?;
@@ -215,8 +216,8 @@ impl<'c> Reader<'c> {
         if text == NULL {
             return self.removal();
         }
-        let instant =
-            Instant::parse(&text).map_err(|error| Invalid::new(format!("\"{text}\" is {error}")))?;
+        let instant = Instant::parse(&text)
+            .map_err(|error| Invalid::new(format!("\"{}\" is {error}", shown(&text))))?;
         // A comma is accepted before the fraction, a point is written (4.6.3).
         let text = if text.contains(',') { Cow::Owned(text.replace(',', ".")) } else { text };
         Ok(Change::Set((instant, text)))
@@ -369,9 +370,7 @@ impl<'c> Reader<'c> {
         let refuse = |error: Invalid| error.at(&name);
         match name.as_ref() {
             "type" | "@type" => {
-                let named = member.as_str().and_then(|text| Kind::from_name(&text));
-                input.kind =
-                    Some(named.ok_or_else(|| Invalid::new("is no attribute type (4.5)").at("type"))?);
+                input.kind = Some(attribute_type(member).map_err(|error| error.at("type"))?);
                 input.kind_is_explicit = true;
             }
             "observedAt" => input.observed = self.date_time(member).map_err(refuse)?,
@@ -508,9 +507,21 @@ fn scope(item: Value<'_>) -> Result<Cow<'_, str>, Invalid> {
         return Ok(text);
     }
     Err(Invalid::new(format!(
-        "\"{text}\" is not a scope: levels of letters, digits and underscores, \
-                              each beginning with a letter, separated by / (4.18)"
+        "\"{}\" is not a scope: levels of letters, digits and underscores, each beginning with a letter, separated \
+         by / (4.18)",
+        shown(&text)
     )))
+}
+
+fn attribute_type(value: Value<'_>) -> Result<Kind, Invalid> {
+    let text = value.as_str().ok_or_else(|| Invalid::new("must be a string"))?;
+    Kind::from_name(&text).ok_or_else(|| {
+        Invalid::new(format!(
+            "\"{}\" is no attribute type: use Property, GeoProperty, Relationship, LanguageProperty, VocabProperty, \
+             JsonProperty, ListProperty or ListRelationship (4.5)",
+            shown(&text)
+        ))
+    })
 }
 
 /// The member names that carry a value.
@@ -548,7 +559,7 @@ fn check_location(spelled: &str, input: &InstanceInput<'_>) -> Result<(), Invali
     let (Some(kind), Some(value)) = (input.kind, input.value.as_deref()) else { return Ok(()) };
     match spelled {
         "location" | "observationSpace" | "operationSpace" if kind != Kind::GeoProperty => {
-            Err(Invalid::new("must be a GeoProperty holding a GeoJSON geometry (4.7.1)").at(spelled))
+            Err(Invalid::new("must be a GeoProperty holding a GeoJSON geometry (4.7.1)"))
         }
         "ngsildproof" if kind == Kind::Property && !value.starts_with('{') => {
             Err(Invalid::new("must hold an object with the proof (4.5.2.2)").at("value"))

@@ -16,7 +16,7 @@ const GEOMETRIES: [&str; 7] =
     ["Point", "MultiPoint", "LineString", "MultiLineString", "Polygon", "MultiPolygon", "GeometryCollection"];
 
 pub(super) fn not_a_uri(text: &str) -> Invalid {
-    Invalid::new(format!("\"{}\" is not a URI such as urn:ngsi-ld:Vehicle:1 (4.5.1)", text.escape_debug()))
+    Invalid::new(format!("\"{}\" is not a URI such as urn:ngsi-ld:Vehicle:1 (4.5.1)", name::shown(text)))
 }
 
 /// Looks like GeoJSON: its `type` is that of a geometry.

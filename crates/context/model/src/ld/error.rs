@@ -6,6 +6,7 @@ use super::limits::{
     MAX_PREFIX_LENGTHS, MAX_TERMS,
 };
 use crate::json;
+use crate::name::shown;
 
 /// Why a context is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +24,7 @@ pub enum ContextError {
     #[error("an @context is a URL, an object or an array of these, not a {0}")]
     Kind(&'static str),
     /// A reference to another document that cannot be followed.
-    #[error("the @context reference \"{reference}\" {reason}")]
+    #[error("the @context reference \"{}\" {reason}", shown(.reference))]
     Reference {
         /// The reference as written.
         reference: Box<str>,
@@ -31,7 +32,7 @@ pub enum ContextError {
         reason: &'static str,
     },
     /// A keyword such as `@vocab` with a value that it cannot have.
-    #[error("in the @context, {keyword} {reason}")]
+    #[error("in the @context, {} {reason}", shown(.keyword))]
     Keyword {
         /// The keyword.
         keyword: Box<str>,
@@ -39,7 +40,7 @@ pub enum ContextError {
         reason: &'static str,
     },
     /// A term with a definition that is not acceptable.
-    #[error("in the @context, the term \"{term}\" {reason}")]
+    #[error("in the @context, the term \"{}\" {reason}", shown(.term))]
     Term {
         /// The term.
         term: Box<str>,
@@ -47,7 +48,7 @@ pub enum ContextError {
         reason: TermError,
     },
     /// A document includes itself.
-    #[error("the @context {0} includes itself")]
+    #[error("the @context {} includes itself", shown(.0))]
     Cycle(Box<str>),
     /// More than [`MAX_DOCUMENTS`] remote documents.
     #[error("the @context needs more than {MAX_DOCUMENTS} remote documents")]
@@ -87,7 +88,7 @@ pub enum TermError {
     Empty,
     #[error("is too long, or its IRI is")]
     Length,
-    #[error("stands for \"{0}\", which is no IRI")]
+    #[error("stands for \"{}\", which is no IRI", shown(.0))]
     Iri(Box<str>),
     #[error("cannot stand for {0}")]
     Alias(&'static str),
@@ -106,12 +107,12 @@ pub enum NameError {
     #[error("an empty name cannot be expanded")]
     Empty,
     /// Text of the form of a keyword that is none (`@foo`).
-    #[error("\"{0}\" has the form of a JSON-LD keyword")]
+    #[error("\"{}\" has the form of a JSON-LD keyword", shown(.0))]
     Keyword(Box<str>),
     /// A blank node identifier (`_:b0`).
-    #[error("\"{0}\" is a blank node identifier, which cannot be a name")]
+    #[error("\"{}\" is a blank node identifier, which cannot be a name", shown(.0))]
     Blank(Box<str>),
     /// The context takes the term out of use: maps it to null, or reverses it.
-    #[error("the @context takes the term \"{0}\" out of use")]
+    #[error("the @context takes the term \"{}\" out of use", shown(.0))]
     Unusable(Box<str>),
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::geo::GeoError;
+use crate::name::shown;
 
 /// The error type of clause 6.3.2 that a refusal becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub enum Reason {
     #[error("more than {1} {0}")]
     TooMany(&'static str, usize),
     /// A name that the `@context` cannot expand (5.5.7).
-    #[error("the name \"{name}\" cannot be expanded: {why}")]
+    #[error("the name \"{}\" cannot be expanded: {why}", shown(.name))]
     Name {
         /// The name as it was written.
         name: String,

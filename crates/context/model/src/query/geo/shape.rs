@@ -7,6 +7,7 @@ use geo_types::{
     Coord, Geometry, Line, LineString, MultiLineString, MultiPoint, MultiPolygon, Point, Polygon,
 };
 
+use crate::name::shown;
 use crate::query::raw::Raw;
 
 /// Why a geometry is not acceptable.
@@ -17,7 +18,8 @@ pub enum GeoError {
     NotGeometry,
     /// `type` is not a geometry type that NGSI-LD allows (4.7.1).
     #[error(
-        "\"{0}\" is not a geometry type: use Point, MultiPoint, LineString, MultiLineString, Polygon or MultiPolygon"
+        "\"{}\" is not a geometry type: use Point, MultiPoint, LineString, MultiLineString, Polygon or MultiPolygon",
+        shown(.0)
     )]
     Type(String),
     /// Something else stands where the type wants an array or a number.
