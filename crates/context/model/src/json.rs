@@ -12,6 +12,8 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
+use crate::name::shown;
+
 /// Nesting allowed in any document; deeper ones are refused before they cost stack or time.
 pub const MAX_DEPTH: usize = 64;
 
@@ -49,6 +51,9 @@ pub enum Reason {
     /// A bad escape or a raw control character in a string.
     #[error("invalid string")]
     String,
+    /// Half of a surrogate pair: a text that is no Unicode, which other readers refuse (RFC 7493 section 2.1).
+    #[error("lone surrogate in a string")]
+    Surrogate,
     /// Nesting beyond [`MAX_DEPTH`].
     #[error("nesting deeper than {MAX_DEPTH} levels")]
     Depth,
@@ -285,7 +290,7 @@ fn unescape(inner: &str) -> String {
     out
 }
 
-/// The character of the escape that `rest` begins with, and its length. A lone surrogate becomes U+FFFD.
+/// The character of the escape that `rest` begins with, and its length.
 fn unescape_one(rest: &str) -> (char, usize) {
     match rest.as_bytes()[1] {
         b'n' => ('\n', 2),
@@ -534,16 +539,27 @@ impl Parser<'_> {
     fn escape(&mut self) -> Result<(), Error> {
         match self.bytes.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
-            Some(b'u') => {
-                let hex = self.bytes.get(self.at + 2..self.at + 6);
-                if !hex.is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)) {
-                    return self.fail(Reason::String);
-                }
-                self.at += 6;
-            }
+            Some(b'u') => self.at += self.unicode_escape()?,
             _ => return self.fail(Reason::String),
         }
         Ok(())
+    }
+
+    /// The length of the escape `\uXXXX` at hand, or of the two that make up a surrogate pair (RFC 8259 section 7).
+    fn unicode_escape(&self) -> Result<usize, Error> {
+        match self.code_unit(self.at)? {
+            0xD800..=0xDBFF if matches!(self.code_unit(self.at + 6), Ok(0xDC00..=0xDFFF)) => Ok(12),
+            0xD800..=0xDFFF => self.fail(Reason::Surrogate),
+            _ => Ok(6),
+        }
+    }
+
+    fn code_unit(&self, at: usize) -> Result<u16, Error> {
+        let escape = self.bytes.get(at..at + 6).and_then(|escape| escape.strip_prefix(b"\\u"));
+        let digits = escape.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let unit = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        unit.ok_or(Error { offset: self.at, reason: Reason::String })
     }
 
     fn digits(&mut self) -> usize {
@@ -621,7 +637,7 @@ impl Parser<'_> {
     }
 
     fn duplicate(&self, key: Node) -> Result<(), Error> {
-        Err(Error { offset: key.start as usize, reason: Reason::Duplicate(self.name(key).into_owned()) })
+        Err(Error { offset: key.start as usize, reason: Reason::Duplicate(shown(&self.name(key))) })
     }
 }
 
@@ -645,6 +661,7 @@ mod tests {
         assert_eq!(inner.get("b").unwrap().as_str().unwrap(), "xé");
         assert!(root.get("c").unwrap().is_null());
         assert_eq!(root.members().count(), 2);
+        assert_eq!(Doc::parse(br#""\ud83d\ude80\uD83D\uDE80""#).unwrap().root().as_str().unwrap(), "🚀🚀");
     }
 
     #[test]
@@ -657,6 +674,10 @@ mod tests {
         refused("1e999", &Reason::Number, 0);
         refused("-", &Reason::Number, 0);
         refused("\"\\x\"", &Reason::String, 1);
+        refused("\"\\u12g4\"", &Reason::String, 1);
+        for lone in ["\\ud800", "\\ud800x", "\\ud800\\u0041", "\\ud800\\ud800", "\\udc00", "\\ud800\\udc0"] {
+            refused(&format!("\"{lone}\""), &Reason::Surrogate, 1);
+        }
         refused("{\"a\":1,\"a\":2}", &Reason::Duplicate("a".into()), 7);
         refused("{\"a\":1,\"\\u0061\":2}", &Reason::Duplicate("a".into()), 7);
         refused(&"[".repeat(MAX_DEPTH + 1), &Reason::Depth, MAX_DEPTH);
