@@ -25,11 +25,13 @@ use crate::tenant::TenantName;
 mod cells;
 mod counters;
 mod ordered;
+mod registry;
 mod scan;
 mod table;
 mod tenant;
 
 use cells::Cells;
+use registry::{Entries, Registry};
 use scan::Scan;
 use tenant::{Dirty, Stored, Tenant};
 
@@ -40,7 +42,7 @@ const FULL_RETRY_S: u32 = 60;
 pub struct MemoryStore {
     symbols: Arc<Symbols>,
     cells: Arc<Cells>,
-    tenants: papaya::HashMap<TenantName, Arc<Tenant>, foldhash::fast::RandomState>,
+    tenants: Registry<TenantName, Tenant>,
     journal: Option<Arc<dyn Journal>>,
     dirty: Dirty,
     position: AtomicU64,
@@ -58,7 +60,7 @@ impl MemoryStore {
         MemoryStore {
             symbols,
             cells: Arc::default(),
-            tenants: papaya::HashMap::default(),
+            tenants: Registry::default(),
             journal: None,
             dirty: Dirty::default(),
             position: AtomicU64::new(0),
@@ -101,7 +103,8 @@ impl MemoryStore {
 
     /// Walks all visible entities of a tenant, in order of identifier, expired ones included: for snapshots.
     pub fn for_each(&self, tenant: &TenantName, mut visit: impl FnMut(&Record)) {
-        let Some(tenant) = self.tenant(tenant) else { return };
+        let tenants = self.tenants.load();
+        let Some(tenant) = tenants.get(tenant) else { return };
         let mut cursor = tenant.all().cursor();
         while let Some(record) = cursor.next(&self.cells) {
             if let Some(record) = record.as_ref() {
@@ -112,36 +115,16 @@ impl MemoryStore {
 
     /// The tenants that exist, in order.
     pub fn tenant_names(&self) -> Vec<TenantName> {
-        let tenants = self.tenants.pin();
-        let mut names: Vec<_> =
-            tenants.iter().filter(|(_, tenant)| tenant.is_born()).map(|(name, _)| name.clone()).collect();
+        let tenants = self.tenants.load();
+        let born = tenants.values().filter(|tenant| tenant.is_born());
+        let mut names: Vec<_> = born.map(|tenant| tenant.name.clone()).collect();
         names.sort();
         names
     }
 
-    fn tenant(&self, name: &TenantName) -> Option<Arc<Tenant>> {
-        self.tenants.pin().get(name).cloned()
-    }
-
-    /// A tenant that readers may see; the default one always exists.
-    fn born(&self, name: &TenantName) -> Result<Option<Arc<Tenant>>, StoreError> {
-        match self.tenant(name) {
-            Some(tenant) if tenant.is_born() || name.is_default() => Ok(Some(tenant)),
-            _ if name.is_default() => Ok(None),
-            _ => Err(StoreError::NoTenant),
-        }
-    }
-
     fn tenant_or_new(&self, name: &TenantName) -> Result<Arc<Tenant>, StoreError> {
-        if let Some(tenant) = self.tenant(name) {
-            return Ok(tenant);
-        }
-        let tenants = self.tenants.pin();
-        if tenants.len() >= MAX_TENANTS {
-            return Err(StoreError::TooManyTenants);
-        }
-        let make = || Arc::new(Tenant::new(name.clone(), self.cells.clone()));
-        Ok(tenants.get_or_insert_with(name.clone(), make).clone())
+        let make = || Tenant::new(name.clone(), self.cells.clone());
+        self.tenants.get_or_add(name, MAX_TENANTS, make).ok_or(StoreError::TooManyTenants)
     }
 
     /// Applies one change; answers it with its position.
@@ -188,8 +171,8 @@ impl MemoryStore {
         let tenant = if create_tenant {
             self.tenant_or_new(tenant)?
         } else {
-            match self.born(tenant)? {
-                Some(tenant) => tenant,
+            match born(&self.tenants.load(), tenant)? {
+                Some(tenant) => tenant.clone(),
                 None => return Ok(ops.iter().map(|_| Err(OpError::NoEntity)).collect()),
             }
         };
@@ -218,7 +201,8 @@ impl MemoryStore {
         now: Instant,
         sink: Sink<'_>,
     ) -> Result<(), StoreError> {
-        let Some(tenant) = self.born(tenant)? else { return Ok(()) };
+        let tenants = self.tenants.load();
+        let Some(tenant) = born(&tenants, tenant)? else { return Ok(()) };
         for id in ids {
             let record = tenant.get(id);
             if let Some(record) = record.as_ref().and_then(|record| record.as_ref())
@@ -231,8 +215,9 @@ impl MemoryStore {
     }
 
     async fn run(&self, tenant: &TenantName, query: &Query<'_>, sink: Sink<'_>) -> Result<Page, StoreError> {
-        match self.born(tenant)? {
-            Some(tenant) => Scan::new(&tenant, query, &self.symbols).page(sink).await,
+        let tenants = self.tenants.load();
+        match born(&tenants, tenant)? {
+            Some(tenant) => Scan::new(tenant, query, &self.symbols).page(sink).await,
             None => Ok(Page { total: query.count.then_some(0), more: false }),
         }
     }
@@ -252,7 +237,7 @@ impl MemoryStore {
     }
 
     async fn expire_all(&self, now: Instant) -> Result<usize, StoreError> {
-        let tenants: Vec<_> = self.tenants.pin().values().cloned().collect();
+        let tenants: Vec<_> = self.tenants.load().values().cloned().collect();
         let mut total = 0;
         for tenant in tenants {
             loop {
@@ -265,6 +250,18 @@ impl MemoryStore {
             }
         }
         Ok(total)
+    }
+}
+
+/// A tenant that readers may see; the default one always exists, if only as nothing.
+fn born<'t>(
+    tenants: &'t Entries<TenantName, Tenant>,
+    name: &TenantName,
+) -> Result<Option<&'t Arc<Tenant>>, StoreError> {
+    match tenants.get(name) {
+        Some(tenant) if tenant.is_born() || name.is_default() => Ok(Some(tenant)),
+        _ if name.is_default() => Ok(None),
+        _ => Err(StoreError::NoTenant),
     }
 }
 
@@ -302,7 +299,9 @@ impl EntityStore for MemoryStore {
     }
 
     fn discovery<'a>(&'a self, tenant: &'a TenantName) -> Answer<'a, Discovery> {
-        Box::pin(async move { Ok(self.born(tenant)?.map_or_else(Discovery::default, |own| own.discovery())) })
+        Box::pin(async move {
+            Ok(born(&self.tenants.load(), tenant)?.map_or_else(Discovery::default, |own| own.discovery()))
+        })
     }
 
     fn expire(&self, now: Instant) -> Answer<'_, usize> {
@@ -314,7 +313,7 @@ impl EntityStore for MemoryStore {
     }
 
     fn stats(&self) -> StoreStats {
-        let tenants = self.tenants.pin();
+        let tenants = self.tenants.load();
         let born = tenants.values().filter(|tenant| tenant.is_born());
         born.fold(StoreStats { position: self.position(), ..StoreStats::default() }, |sum, tenant| {
             StoreStats {

@@ -124,13 +124,13 @@ impl Ordered {
 
     /// A walk from the beginning.
     pub(super) fn cursor(&self) -> Cursor {
-        Cursor { chunks: self.chunks.load_full(), chunk: 0, slots: None, at: 0 }
+        Cursor { chunks: self.chunks.load(), chunk: 0, slots: None, at: 0 }
     }
 }
 
 /// A walk over an [`Ordered`] index.
 pub(super) struct Cursor {
-    chunks: Arc<Chunks>,
+    chunks: Guard<Arc<Chunks>>,
     chunk: usize,
     slots: Option<Guard<Arc<Chunk>>>,
     at: usize,

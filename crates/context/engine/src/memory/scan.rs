@@ -139,11 +139,11 @@ impl<'s> Scan<'s> {
             (Some(ids), _) => Source::Ids(ids.clone().into_iter()),
             (None, None) => Source::One(tenant.all().cursor()),
             (None, Some([one])) => match tenant.of_type(*one) {
-                Some(index) => Source::One(index.cursor()),
+                Some(cursor) => Source::One(cursor),
                 None => Source::Ids(Vec::new().into_iter()),
             },
             (None, Some(types)) => {
-                let cursors = types.iter().filter_map(|own| Some(tenant.of_type(*own)?.cursor()));
+                let cursors = types.iter().filter_map(|own| tenant.of_type(*own));
                 Source::Many(Merge::new(cursors.collect(), tenant.cells()))
             }
         };

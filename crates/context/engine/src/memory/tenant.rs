@@ -14,7 +14,8 @@ use trifid_context_model::time::Instant;
 
 use super::cells::{Borrowed, Cells};
 use super::counters::Counters;
-use super::ordered::Ordered;
+use super::ordered::{Cursor, Ordered};
+use super::registry::Registry;
 use super::table::{Fill, Table};
 use crate::limits::{MAX_NAMES_PER_TENANT, SHARDS};
 use crate::store::Discovery;
@@ -63,7 +64,7 @@ pub(super) struct Tenant {
     hasher: Hasher,
     shards: Box<[CachePadded<Shard>]>,
     all: Ordered,
-    by_type: papaya::HashMap<Symbol, Arc<Ordered>, Hasher>,
+    by_type: Registry<Symbol, Ordered>,
     counters: Mutex<Counters>,
     /// Entities with something that expires, by the first instant at which it does.
     expiries: Mutex<std::collections::BTreeSet<(Instant, Box<str>)>>,
@@ -80,7 +81,7 @@ impl Tenant {
             hasher: Hasher::default(),
             shards: (0..SHARDS).map(|_| CachePadded::new(Shard::default())).collect(),
             all: Ordered::default(),
-            by_type: papaya::HashMap::with_hasher(Hasher::default()),
+            by_type: Registry::default(),
             counters: Mutex::default(),
             expiries: Mutex::default(),
             record_bytes: AtomicU64::new(0),
@@ -131,9 +132,9 @@ impl Tenant {
         record.as_ref().is_some_and(|record| record.id() == id).then_some(record)
     }
 
-    /// The index over entities of `entity_type`.
-    pub(super) fn of_type(&self, entity_type: Symbol) -> Option<Arc<Ordered>> {
-        self.by_type.pin().get(&entity_type).cloned()
+    /// A walk over the entities of `entity_type`.
+    pub(super) fn of_type(&self, entity_type: Symbol) -> Option<Cursor> {
+        Some(self.by_type.load().get(&entity_type)?.cursor())
     }
 
     /// The index over all entities.
@@ -263,7 +264,9 @@ impl Tenant {
     }
 
     fn type_index(&self, entity_type: Symbol) -> Arc<Ordered> {
-        self.by_type.pin().get_or_insert_with(entity_type, Arc::default).clone()
+        // Types are names, whose number the tenant's budget bounds.
+        let index = self.by_type.get_or_add(&entity_type, usize::MAX, Ordered::default);
+        index.expect("there is no limit but the number of names")
     }
 
     fn keep_expiry(&self, id: &str, before: Option<&Record>, after: Option<&Record>) {
