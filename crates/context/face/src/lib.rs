@@ -47,7 +47,7 @@ use trifid_context_model::time::Instant;
 
 use exchange::Exchange;
 use problem::{Refusal, bad_data};
-use reply::{Reply, TENANT};
+use reply::{Reply, SNAPSHOT, TENANT};
 use route::Operation;
 pub use settings::{Options, OptionsError, Resolved};
 
@@ -104,6 +104,10 @@ impl ContextFace {
             return Err(Refusal::Bare(StatusCode::LENGTH_REQUIRED));
         }
         let tenant = tenant_of(&request.headers)?;
+        if request.headers.contains_key(SNAPSHOT) {
+            // 6.3.22: live data is no answer to a question about a snapshot, and this broker holds none.
+            return Err(problem::not_found("there is no such snapshot"));
+        }
         let exchange = Exchange {
             broker: &self.broker,
             contexts: &self.contexts,

@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    fn headers(name: http::HeaderName, values: &[&str]) -> HeaderMap {
+    fn headers(name: &http::HeaderName, values: &[&str]) -> HeaderMap {
         values.iter().map(|value| (name.clone(), HeaderValue::from_str(value).unwrap())).collect()
     }
 
@@ -193,13 +193,13 @@ mod tests {
             (&["text/*"], None),
             (&[""], None),
         ] {
-            assert_eq!(negotiate(&headers(ACCEPT, accept), ENTITY_MEDIA), expected, "{accept:?}");
+            assert_eq!(negotiate(&headers(&ACCEPT, accept), ENTITY_MEDIA), expected, "{accept:?}");
         }
     }
 
     #[test]
     fn only_what_is_offered_is_chosen() {
-        let plain = |accept| negotiate(&headers(ACCEPT, &[accept]), PLAIN_MEDIA);
+        let plain = |accept| negotiate(&headers(&ACCEPT, &[accept]), PLAIN_MEDIA);
         assert_eq!(plain("application/geo+json"), None);
         assert_eq!(plain("application/geo+json, application/json"), Some(Media::Json));
         assert_eq!(plain("application/geo+json;q=0.9, application/ld+json;q=0.1"), Some(Media::LdJson));
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn bodies_are_json_in_utf8() {
-        let body = |value: &str, is_patch| of_body(&headers(CONTENT_TYPE, &[value]), is_patch);
+        let body = |value: &str, is_patch| of_body(&headers(&CONTENT_TYPE, &[value]), is_patch);
         for (value, is_patch, expected) in [
             ("application/json", false, Some(BodyMedia::Json)),
             ("application/json; charset=UTF-8", false, Some(BodyMedia::Json)),
@@ -227,7 +227,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_accept_is_answered(accept in "[ -~]{0,80}") {
-            let _ = negotiate(&headers(ACCEPT, &[&accept]), ENTITY_MEDIA);
+            let _ = negotiate(&headers(&ACCEPT, &[&accept]), ENTITY_MEDIA);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Neighbours {
     pub(crate) fn header<'p>(
         self,
         path: &str,
-        params: impl Iterator<Item = (Param, &'p str)> + Clone,
+        params: &(impl Iterator<Item = (Param, &'p str)> + Clone),
         limit: usize,
         media: Media,
     ) -> Option<HeaderValue> {
@@ -89,7 +89,7 @@ mod tests {
         let params = Params::parse(Some(raw), Set::ALL).unwrap();
         let page = params.paging().unwrap();
         let neighbours = Neighbours::of(page, more);
-        let header = neighbours.header("/ngsi-ld/v1/entities", params.iter(), page.limit, Media::Json);
+        let header = neighbours.header("/ngsi-ld/v1/entities", &params.iter(), page.limit, Media::Json);
         header.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
     }
 

@@ -14,6 +14,8 @@ use crate::route::ROOT;
 
 /// The tenant that a request addresses, echoed in every answer (6.3.14).
 pub(crate) const TENANT: HeaderName = HeaderName::from_static("ngsild-tenant");
+/// The snapshot that a request is about (6.3.22).
+pub(crate) const SNAPSHOT: HeaderName = HeaderName::from_static("ngsild-snapshot");
 const RESULTS_COUNT: HeaderName = HeaderName::from_static("ngsild-results-count");
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 

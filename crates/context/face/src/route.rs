@@ -169,9 +169,9 @@ mod tests {
 
     use super::*;
 
-    fn find(method: Method, path: &str) -> String {
+    fn find(method: &Method, path: &str) -> String {
         let table = table().unwrap();
-        match table.get(&method, &format!("{ROOT}{path}")) {
+        match table.get(method, &format!("{ROOT}{path}")) {
             Outcome::Found(found) => {
                 let id = found.params.get(ID).unwrap_or("-");
                 format!("{:?} {id} {}", found.value, found.params.get(ATTR).unwrap_or("-"))
@@ -200,7 +200,7 @@ mod tests {
             (Method::POST, "/temporal/entities", "404"),
             (Method::GET, "/entityMaps/x", "404"),
         ] {
-            assert_eq!(find(method, path), expected, "{path}");
+            assert_eq!(find(&method, path), expected, "{path}");
         }
     }
 

@@ -40,17 +40,17 @@ pub(crate) async fn by_get(exchange: &Exchange<'_>) -> Result<Reply, Refusal> {
     let query = Query { params: &params, selectors: &[], answering: &answering };
     let (mut reply, page, paging) = query.run(exchange).await?;
     reply.count = page.total;
-    reply.pages = Neighbours::of(paging, page.more).header(ENTITIES, params.iter(), paging.limit, media);
+    reply.pages = Neighbours::of(paging, page.more).header(ENTITIES, &params.iter(), paging.limit, media);
     Ok(reply)
 }
 
 /// 6.23.3.1.
 pub(crate) async fn by_post(exchange: &Exchange<'_>) -> Result<Reply, Refusal> {
-    // The parameters come to borrow from the body, which is read after them.
-    let body;
-    let mut params = exchange.params(BY_POST)?;
+    let in_query_string = exchange.params(BY_POST)?;
+    let body = exchange.body()?;
+    // From here on parameters also borrow from the body.
+    let mut params = in_query_string;
     let in_query_string = params.len();
-    body = exchange.body()?;
     let media = exchange.media(ENTITY_MEDIA)?;
     let asked = exchange.body_context(&body).await?;
     let selectors = body::read(body.doc.root(), &mut params)?;
@@ -61,7 +61,7 @@ pub(crate) async fn by_post(exchange: &Exchange<'_>) -> Result<Reply, Refusal> {
     // Links to pages repeat what the query string said; the body is the client's to send again.
     let repeated = params.iter().take(in_query_string);
     reply.count = page.total;
-    reply.pages = Neighbours::of(paging, page.more).header(QUERY, repeated, paging.limit, media);
+    reply.pages = Neighbours::of(paging, page.more).header(QUERY, &repeated, paging.limit, media);
     Ok(reply)
 }
 
