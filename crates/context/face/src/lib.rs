@@ -18,6 +18,7 @@
 mod answering;
 mod conformance;
 mod exchange;
+pub mod fuzz;
 mod limits;
 mod link;
 mod linked;

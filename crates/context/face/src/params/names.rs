@@ -95,7 +95,6 @@ impl Set {
     pub(crate) const NONE: Set = Set(0);
 
     /// Every parameter.
-    #[cfg(test)]
     pub(crate) const ALL: Set = Set((1 << ROWS.len()) - 1);
 
     /// The set of these parameters.
