@@ -107,7 +107,7 @@ impl<'x> Answering<'x> {
         roots: &[Record],
         write: impl FnOnce(&mut Join<'_>, &[Record]),
     ) -> Result<(), Refusal> {
-        let found = Found::from(self.exchange, roots, joining.levels).await?;
+        let found = Box::pin(Found::from(self.exchange, roots, joining.levels)).await?;
         let roots: Vec<Record> = roots.iter().map(|root| self.fit(root).into_owned()).collect();
         let mut resolve = |id: &str| Some(self.fit(&found.get(id)?).into_owned());
         let join = Join::new(joining.levels, LINKED_ENTITIES_MAX, &mut resolve);
@@ -122,7 +122,7 @@ impl<'x> Answering<'x> {
             status: if altered { StatusCode::NON_AUTHORITATIVE_INFORMATION } else { StatusCode::OK },
             body,
             media: Some(self.media),
-            context: if self.has_context_inside() { None } else { self.asked.link() },
+            link: if self.has_context_inside() { None } else { self.asked.link() },
             applied: self.applied(),
             ..Reply::default()
         }

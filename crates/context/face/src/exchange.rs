@@ -155,7 +155,12 @@ impl<'r> Exchange<'r> {
     }
 
     async fn resolve(&self, named: ContextRef<'_>) -> Result<Active, Refusal> {
-        Ok(self.contexts.resolve(self.tenant.as_str(), named, self.now).await?)
+        let tenant = self.tenant.as_str();
+        match self.contexts.ready(tenant, named, self.now) {
+            Some(active) => Ok(active),
+            // Loading is rare and its future is large: it stays out of the future of every request.
+            None => Ok(Box::pin(self.contexts.resolve(tenant, named, self.now)).await?),
+        }
     }
 
     /// `asked` with a link for an answer whose body has no `@context`: when no URL names the context that the
@@ -163,7 +168,7 @@ impl<'r> Exchange<'r> {
     pub(crate) async fn with_link(&self, asked: Asked, body: &Body<'_>, media: Media) -> Asked {
         let value = body.doc.root().get("@context");
         let (Some(value), None, false) = (value, asked.link(), media == Media::LdJson) else { return asked };
-        let hosted = self.contexts.host_implicitly(self.tenant.as_str(), value, self.now).await;
+        let hosted = Box::pin(self.contexts.host_implicitly(self.tenant.as_str(), value, self.now)).await;
         // A tenant that may host no more gets its answer all the same, without the link.
         Asked { link: hosted.ok().and_then(|url| link::to_context(&url)), ..asked }
     }

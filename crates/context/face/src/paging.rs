@@ -1,13 +1,16 @@
 //! Links to the neighbouring pages (6.3.10): the query as it was asked, with another `offset`.
 //!
 //! Parameters are written in alphabetical order, so that the same page has the same link however it was asked
-//! for. The context's link is not among these: it has a header line of its own.
+//! for. They stand in one header with the context's link.
 
+use bytes::Bytes;
 use http::HeaderValue;
+use smallvec::SmallVec;
 
 use crate::media::Media;
 use crate::params::{Paging, Param};
 use crate::percent::{self, Place};
+use crate::write;
 
 /// The links to the pages before and after this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,46 +30,54 @@ impl Neighbours {
         Neighbours { previous, next: more.then_some(offset + limit) }
     }
 
-    /// The value of the `Link` header, if there is a neighbour.
-    pub(crate) fn header<'p>(
+    /// The `Link` header of the page: `context`, then the neighbours.
+    pub(crate) fn link<'p>(
         self,
+        context: Option<HeaderValue>,
         path: &str,
         params: &(impl Iterator<Item = (Param, &'p str)> + Clone),
         limit: usize,
         media: Media,
     ) -> Option<HeaderValue> {
         let links = [(self.previous, "prev"), (self.next, "next")];
-        let mut value = Vec::new();
-        for (offset, rel) in links.into_iter().filter_map(|(offset, rel)| Some((offset?, rel))) {
+        let mut links = links.into_iter().filter_map(|(offset, rel)| Some((offset?, rel))).peekable();
+        if links.peek().is_none() {
+            return context;
+        }
+        let mut value = Vec::with_capacity(512);
+        value.extend_from_slice(context.as_ref().map_or(&[], HeaderValue::as_bytes));
+        for (offset, rel) in links {
             if !value.is_empty() {
                 value.extend_from_slice(b", ");
             }
-            write_link(&mut value, path, params.clone(), limit, offset);
+            write_target(&mut value, path, params.clone(), limit, offset);
             for part in ["; rel=\"", rel, "\";type=\"", media.name(), "\""] {
                 value.extend_from_slice(part.as_bytes());
             }
         }
-        if value.is_empty() {
-            return None;
-        }
-        Some(HeaderValue::try_from(value).expect("encoding leaves visible ASCII alone"))
+        let value = HeaderValue::from_maybe_shared(Bytes::from(value));
+        Some(value.expect("encoding leaves visible ASCII alone"))
     }
 }
 
-fn write_link<'p>(
+enum Value<'p> {
+    Text(&'p str),
+    Number(usize),
+}
+
+fn write_target<'p>(
     out: &mut Vec<u8>,
     path: &str,
     params: impl Iterator<Item = (Param, &'p str)>,
     limit: usize,
     offset: usize,
 ) {
-    let (limit, offset) = (limit.to_string(), offset.to_string());
-    let mut pairs: Vec<(&str, &str)> = params
-        .filter(|(param, _)| !matches!(param, Param::Limit | Param::Offset))
-        .map(|(param, value)| (param.name(), value))
-        .chain([("limit", limit.as_str()), ("offset", offset.as_str())])
-        .collect();
-    pairs.sort_unstable();
+    let kept = params.filter(|(param, _)| !matches!(param, Param::Limit | Param::Offset));
+    let mut pairs: SmallVec<[(&str, Value<'_>); 8]> =
+        kept.map(|(param, value)| (param.name(), Value::Text(value))).collect();
+    pairs.push((Param::Limit.name(), Value::Number(limit)));
+    pairs.push((Param::Offset.name(), Value::Number(offset)));
+    pairs.sort_unstable_by_key(|(name, _)| *name);
     out.push(b'<');
     out.extend_from_slice(path.as_bytes());
     let mut separator = b'?';
@@ -74,7 +85,10 @@ fn write_link<'p>(
         out.push(separator);
         out.extend_from_slice(name.as_bytes());
         out.push(b'=');
-        percent::encode(out, value, Place::Value);
+        match value {
+            Value::Text(text) => percent::encode(out, text, Place::Value),
+            Value::Number(number) => write::number(out, number),
+        }
         separator = b'&';
     }
     out.push(b'>');
@@ -89,7 +103,7 @@ mod tests {
         let params = Params::parse(Some(raw), Set::ALL).unwrap();
         let page = params.paging().unwrap();
         let neighbours = Neighbours::of(page, more);
-        let header = neighbours.header("/ngsi-ld/v1/entities", &params.iter(), page.limit, Media::Json);
+        let header = neighbours.link(None, "/ngsi-ld/v1/entities", &params.iter(), page.limit, Media::Json);
         header.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
     }
 

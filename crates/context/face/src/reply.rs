@@ -26,10 +26,8 @@ pub(crate) struct Reply {
     pub(crate) body: Vec<u8>,
     /// The body's media type; none without a body.
     pub(crate) media: Option<Media>,
-    /// The link to the JSON-LD context (6.3.5).
-    pub(crate) context: Option<HeaderValue>,
-    /// The links to the neighbouring pages (6.3.10).
-    pub(crate) pages: Option<HeaderValue>,
+    /// The links to the JSON-LD context (6.3.5) and to the neighbouring pages (6.3.10).
+    pub(crate) link: Option<HeaderValue>,
     /// Where the new resource is.
     pub(crate) location: Option<HeaderValue>,
     /// How many elements match (6.3.13).
@@ -66,11 +64,9 @@ impl Reply {
         let count = self.count.map(|count| (RESULTS_COUNT, HeaderValue::from(count)));
         let location = self.location.map(|value| (LOCATION, value));
         let applied = self.applied.map(|value| (PREFERENCE_APPLIED, value));
-        for (name, value) in [media, count, location, applied].into_iter().flatten() {
+        let link = self.link.map(|value| (LINK, value));
+        for (name, value) in [media, link, count, location, applied].into_iter().flatten() {
             headers.insert(name, value);
-        }
-        for link in [self.context, self.pages].into_iter().flatten() {
-            headers.append(LINK, link);
         }
         assemble(self.status, headers, self.body)
     }
@@ -184,16 +180,14 @@ mod tests {
     #[test]
     fn a_reply_carries_its_headers_and_none_of_the_requests() {
         let mut reply = Reply::json(StatusCode::OK, b"[]".to_vec());
-        reply.context = Some(HeaderValue::from_static("<c>"));
-        reply.pages = Some(HeaderValue::from_static("<p>"));
+        reply.link = Some(HeaderValue::from_static("<c>"));
         reply.count = Some(7);
         let tenant = Some(HeaderValue::from_static("t1"));
         let response = reply.into_response(request_headers(), tenant);
         assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
         assert_eq!(response.headers()["NGSILD-Results-Count"], "7");
         assert_eq!(response.headers()["NGSILD-Tenant"], "t1");
-        let links: Vec<_> = response.headers().get_all(LINK).iter().collect();
-        assert_eq!(links, ["<c>", "<p>"]);
+        assert_eq!(response.headers()[LINK], "<c>");
     }
 
     #[test]

@@ -33,8 +33,8 @@ pub(crate) async fn retrieve(exchange: &Exchange<'_>) -> Result<Reply, Refusal> 
         out.extend_from_slice(asked.context.json().as_bytes());
     }
     out.push(b'}');
-    let context = if media == Media::LdJson { None } else { asked.link() };
-    Ok(Reply { body: out, media: Some(media), context, ..Reply::default() })
+    let link = if media == Media::LdJson { None } else { asked.link() };
+    Ok(Reply { body: out, media: Some(media), link, ..Reply::default() })
 }
 
 /// Identifies one tenant of this source (Table 5.2.40-1). Tenant names have no `~`, so no two tenants share an alias.

@@ -40,8 +40,8 @@ impl<'x> Discovering<'x> {
 
     /// The answer with this body.
     pub(crate) fn reply(&self, body: Vec<u8>) -> Reply {
-        let context = if self.media == Media::LdJson { None } else { self.asked.link() };
-        Reply { body, media: Some(self.media), context, ..Reply::default() }
+        let link = if self.media == Media::LdJson { None } else { self.asked.link() };
+        Reply { body, media: Some(self.media), link, ..Reply::default() }
     }
 
     /// Appends the compacted name.

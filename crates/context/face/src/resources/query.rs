@@ -40,7 +40,9 @@ pub(crate) async fn by_get(exchange: &Exchange<'_>) -> Result<Reply, Refusal> {
     let query = Query { params: &params, selectors: &[], answering: &answering };
     let (mut reply, page, paging) = query.run(exchange).await?;
     reply.count = page.total;
-    reply.pages = Neighbours::of(paging, page.more).header(ENTITIES, &params.iter(), paging.limit, media);
+    let context = reply.link.take();
+    reply.link =
+        Neighbours::of(paging, page.more).link(context, ENTITIES, &params.iter(), paging.limit, media);
     Ok(reply)
 }
 
@@ -61,7 +63,8 @@ pub(crate) async fn by_post(exchange: &Exchange<'_>) -> Result<Reply, Refusal> {
     // Links to pages repeat what the query string said; the body is the client's to send again.
     let repeated = params.iter().take(in_query_string);
     reply.count = page.total;
-    reply.pages = Neighbours::of(paging, page.more).header(QUERY, &repeated, paging.limit, media);
+    let context = reply.link.take();
+    reply.link = Neighbours::of(paging, page.more).link(context, QUERY, &repeated, paging.limit, media);
     Ok(reply)
 }
 

@@ -96,7 +96,7 @@ async fn clause_6_3_10_pages_link_to_their_neighbours() {
         )
     };
     // The context's link and the pages' links stand beside each other.
-    assert_eq!(answer.all("link"), [link(CORE), format!("{}, {}", page(0, "prev"), page(2, "next"))]);
+    assert_eq!(answer.all("link"), [format!("{}, {}, {}", link(CORE), page(0, "prev"), page(2, "next"))]);
     let answer = door.get_as("/entities?type=Tower&limit=2", "application/ld+json").await;
     assert_eq!(
         answer.all("link"),
@@ -107,7 +107,7 @@ async fn clause_6_3_10_pages_link_to_their_neighbours() {
     assert_eq!(answer.all("link"), [link(CORE)]);
     let answer = door.get("/entities?type=Tower&offset=7&limit=5").await;
     assert_eq!(answer.body, "[]");
-    assert!(answer.all("link")[1].contains("offset=2&"));
+    assert!(answer.header("link").contains("offset=2&"));
     assert_eq!(door.get("/entities?type=Tower").await.header("ngsild-results-count"), "");
 }
 
@@ -124,8 +124,8 @@ async fn clause_6_23_a_query_by_post_asks_the_same() {
     .await;
     assert_eq!(answer.json(), json!([{"id": "urn:a:3", "height": 300}]));
     assert_eq!(answer.header("ngsild-results-count"), "2");
-    assert!(answer.all("link")[1].starts_with(
-        "</ngsi-ld/v1/entityOperations/query?count=true&limit=1&offset=1&options=keyValues>; rel=\"next\""
+    assert!(answer.header("link").ends_with(
+        "</ngsi-ld/v1/entityOperations/query?count=true&limit=1&offset=1&options=keyValues>; rel=\"next\";type=\"application/json\""
     ));
     let geo = r#"{"type":"Query","geoQ":{"georel":"near;maxDistance==10","geometry":"Point","coordinates":[9,40]}}"#;
     assert_eq!(post("", geo).await.json()[0]["id"], "urn:a:2");
