@@ -127,5 +127,6 @@ fn append_cost(dir: &Path) {
         tickets.clear();
     }
     let nanos = best.as_nanos() as f64 / f64::from(BURST);
-    writeln!(std::io::stdout(), "append of {} bytes: {nanos:.0} ns", PAYLOAD.len()).unwrap();
+    let mut out = std::io::stdout();
+    writeln!(out, "append of {} bytes: {nanos:.0} ns", PAYLOAD.len()).unwrap();
 }

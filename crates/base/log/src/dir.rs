@@ -85,6 +85,11 @@ impl DataDir {
         Ok((Recovered { id, disk: self.disk.clone(), common: self.common.clone(), opened }, recovery))
     }
 
+    /// Ends the process as a failed flush of a log does: for those who flush files beside the logs.
+    pub fn fail(&self, failure: &Failure) {
+        self.common.fail(failure);
+    }
+
     /// The disk beneath, for files that live beside the logs.
     pub fn disk(&self) -> &Arc<dyn Disk> {
         &self.disk

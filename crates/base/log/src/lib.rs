@@ -59,5 +59,5 @@ pub use outcome::Durable;
 pub use position::{LogId, Position};
 pub use read::Frame;
 pub use real::RealDisk;
-pub use recover::{Progress, Recovery, Repair, Replay, peek};
+pub use recover::{Peek, Progress, Recovery, Repair, Replay};
 pub use stats::Stats;

@@ -90,7 +90,8 @@ pub(crate) struct Opened {
 /// Opens the log at `place`, handing what it holds from `from` on to `replay`.
 pub(crate) fn open(place: &Place, from: Position, replay: &mut dyn Replay) -> Result<Opened, OpenError> {
     make_dirs(place)?;
-    let Survey { kept, leftovers, tail, mut recovery } = survey(place, from, replay, OpenMode::Write)?;
+    let files = candidates(place, OpenMode::Write)?;
+    let Survey { kept, leftovers, tail, mut recovery } = survey(place, files, from, replay)?;
     let stale = tail.as_ref().map_or(0, |tail| kept.len() - 1 - tail.index);
     remove_all(place, leftovers.iter().chain(&kept[kept.len() - stale..]))?;
     let (writer, segments) = match tail {
@@ -100,21 +101,34 @@ pub(crate) fn open(place: &Place, from: Position, replay: &mut dyn Replay) -> Re
     Ok(Opened { writer, segments, recovery })
 }
 
-/// Reads a log without owning its directory and without changing anything, also while another process writes
-/// to it: what was acknowledged before the call is there, what comes later may or may not be. For backups and
-/// for looking.
+/// A log looked at from outside: without owning its directory and without changing anything, also while another
+/// process writes to it. For backups and for looking.
 ///
 /// All files are opened before any is read, so that it does not matter when the other process drops segments
-/// meanwhile; one that goes between being listed and being opened is [`OpenError::Io`] with
-/// [`io::ErrorKind::NotFound`], and the caller tries again.
-pub fn peek(
-    disk: &Arc<dyn Disk>,
-    log: LogId,
-    from: Position,
-    replay: &mut dyn Replay,
-) -> Result<Recovery, OpenError> {
-    let place = Place::new(disk.clone(), Arc::default(), log);
-    Ok(survey(&place, from, replay, OpenMode::Read)?.recovery)
+/// meanwhile. What was acknowledged before [`open`](Self::open) is there; what came later may or may not be.
+pub struct Peek {
+    place: Place,
+    files: Vec<Candidate>,
+}
+
+impl Peek {
+    /// Opens the files of `log`. A segment that goes between being listed and being opened is [`OpenError::Io`]
+    /// with [`io::ErrorKind::NotFound`], and the caller tries again.
+    pub fn open(disk: &Arc<dyn Disk>, log: LogId) -> Result<Self, OpenError> {
+        let place = Place::new(disk.clone(), Arc::default(), log);
+        let files = candidates(&place, OpenMode::Read)?;
+        Ok(Peek { place, files })
+    }
+
+    /// The first record that is there.
+    pub fn first(&self) -> Position {
+        self.files.first().map_or(Position::ZERO, |file| file.segment.base)
+    }
+
+    /// Hands what the log holds from `from` on to `replay`.
+    pub fn read(self, from: Position, replay: &mut dyn Replay) -> Result<Recovery, OpenError> {
+        Ok(survey(&self.place, self.files, from, replay)?.recovery)
+    }
 }
 
 /// What lies there.
@@ -129,11 +143,11 @@ struct Survey {
 /// Reads everything and changes nothing.
 fn survey(
     place: &Place,
+    files: Vec<Candidate>,
     from: Position,
     replay: &mut dyn Replay,
-    mode: OpenMode,
 ) -> Result<Survey, OpenError> {
-    let (kept, leftovers) = sort_out(place, candidates(place, mode)?)?;
+    let (kept, leftovers) = sort_out(place, files)?;
     let mark = kept.iter().chain(&leftovers).map(|file| file.segment.base).max().unwrap_or_default();
     let mut reader = Reader::new(place, mark, from, replay);
     let tail = match kept.is_empty() {
@@ -308,7 +322,9 @@ impl<'a> Reader<'a> {
                 Found::Bad(Bad::Defect(defect)) => break Some(defect),
                 Found::Frame { header, offset, payload } => {
                     self.mark = self.mark.max(header.mark);
-                    unvouched.push_back((header.base, offset));
+                    if header.count > 0 {
+                        unvouched.push_back((header.base, offset));
+                    }
                     has_records |= header.count > 0;
                     if let Some(frame) = Frame::wanted(&header, payload, self.from) {
                         self.deliver(frame)?;
