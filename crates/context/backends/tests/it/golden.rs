@@ -1,0 +1,97 @@
+//! One sample of every version of the store's files, opened for as long as that version is supported.
+//!
+//! The sample is written again with `TRIFID_BLESS=1`; a change of its bytes is a change of the format.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trifid_base_log::Disk;
+use trifid_base_sim::SimDisk;
+use trifid_context_backends::file::export;
+use trifid_context_engine::testing::scripted_steps;
+
+use crate::support::{Stepped, content, context, open};
+
+fn sample() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/file-v1")
+}
+
+/// The corpus of the store's suite with a snapshot in its middle, two contexts, and an export of it all.
+fn write() -> SimDisk {
+    let disk = SimDisk::new();
+    let mut stepped = Stepped::open(&disk);
+    let hosted = stepped.opened.store.hosted();
+    let steps = scripted_steps();
+    let (first, second) = steps.split_at(steps.len() / 2);
+    stepped.until(hosted.save(&context("kept", r#"{"@context":{"a":"urn:a:b"}}"#))).unwrap();
+    stepped.run(first);
+    stepped.opened.store.snapshot().unwrap();
+    stepped.run(second);
+    stepped.until(hosted.save(&context("forgotten", "{}"))).unwrap();
+    stepped.until(hosted.remove("city", "forgotten")).unwrap();
+    stepped.idle();
+    let mut exported = Vec::new();
+    let outside: Arc<dyn Disk> = Arc::new(disk.clone());
+    export(&outside, &mut exported).unwrap();
+    let disk = disk.kill();
+    disk.plant(Path::new("export"), exported);
+    disk
+}
+
+/// Where a file of the store lies in the sample.
+fn golden(path: &Path) -> PathBuf {
+    sample().join(path.to_str().unwrap().replace('/', "+"))
+}
+
+#[test]
+fn version_1_is_written_as_ever() {
+    let disk = write();
+    if std::env::var_os("TRIFID_BLESS").is_some() {
+        let _ = fs::remove_dir_all(sample());
+        fs::create_dir_all(sample()).unwrap();
+        for path in disk.files() {
+            fs::write(golden(&path), disk.content(&path).unwrap()).unwrap();
+        }
+        fs::write(sample().join("content"), text(&disk)).unwrap();
+    }
+    for path in disk.files() {
+        assert!(
+            fs::read(golden(&path)).unwrap() == disk.content(&path).unwrap(),
+            "{} differs",
+            path.display()
+        );
+    }
+    assert_eq!(fs::read_dir(sample()).unwrap().count(), disk.files().len() + 1);
+}
+
+#[test]
+fn version_1_is_read() {
+    let disk = SimDisk::new();
+    for entry in fs::read_dir(sample()).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        disk.plant(Path::new(&name.replace('+', "/")), fs::read(entry.path()).unwrap());
+    }
+    assert_eq!(text(&disk), fs::read_to_string(sample().join("content")).unwrap());
+    let imported = SimDisk::new();
+    imported.plant(
+        Path::new("context/00000000000000000000.snapshot"),
+        fs::read(sample().join("export")).unwrap(),
+    );
+    assert_eq!(text(&imported), text(&disk));
+}
+
+/// All that the store on the disk holds, a line each.
+fn text(disk: &SimDisk) -> String {
+    let opened = open(Arc::new(disk.clone())).unwrap();
+    let mut text = String::new();
+    for (tenant, entities) in content(&*opened.store.entities()) {
+        text += &format!("tenant {tenant}\n");
+        entities.iter().for_each(|entity| text += &format!("{entity}\n"));
+    }
+    for context in opened.contexts {
+        text += &format!("{context:?}\n");
+    }
+    text
+}
