@@ -9,6 +9,10 @@
 //! A tenant under its share may therefore push the core past its limit; the tenant over its share gives the
 //! room back as its requests end, and gets none of it again. Twice the limit is never exceeded.
 //!
+//! A core that answers without waiting has one request in flight at a time, however many connections press: there the
+//! kernel's queues are what is shared, connection by connection, and nothing is refused. Admission bites where requests
+//! wait: for the disk, for bodies, for other servers, for the compute pool.
+//!
 //! The uncontended path is a map lookup of the tenant's name (none for the default tenant) and two counters
 //! that only this core writes. The names tracked are bounded: a name is forgotten when the table is full and
 //! it has nothing in flight, and when even that does not help, tenants share one overflow slot.

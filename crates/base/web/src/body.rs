@@ -1,7 +1,7 @@
 //! What a door answers with: nothing, one buffer, or a stream of buffers.
 //!
 //! Nearly every answer is one contiguous buffer, so that is the variant that costs nothing: the bytes go to the
-//! socket beside the head in one vectored write and are never copied. A result that is produced while it is
+//! socket with the head in one write; a large one is never copied on the way. A result that is produced while it is
 //! sent travels through a bounded channel instead: the producer waits when the client is slow, so memory is
 //! bounded by the channel's capacity and not by the result.
 //!

@@ -32,6 +32,9 @@ pub(crate) const READ_BUFFER_BYTES_MAX: usize = 64 << 10;
 /// Bytes of the first read of a connection, which tells HTTP/2 from HTTP/1.1.
 pub(crate) const SNIFF_BYTES: usize = 1024;
 
+/// Bytes of an answer that is copied into one piece rather than written as a vector of pieces.
+pub(crate) const JOINED_WRITE_BYTES_MAX: usize = 16 << 10;
+
 /// How long a connection that was told to close may still be read from, so that its client sees the answer.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
 

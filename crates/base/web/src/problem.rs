@@ -3,6 +3,9 @@
 //! Each way in which the shell can refuse a request is one variant with a fixed status. A door words them in
 //! its own protocol's form ([`Face::problem`](crate::Face::problem)); requests under no door get the generic
 //! problem document of RFC 9457. Headers that HTTP demands with a status are set by the shell either way.
+//!
+//! What is refused before there is a request has no door and no body: 400, 414 and 431 for a malformed or too large
+//! head, 408 for one that does not arrive, 503 for a connection over the limit.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};

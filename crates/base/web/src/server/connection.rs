@@ -92,7 +92,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     link.set_wired();
-    let wire = TokioIo::new(Wire::new(stream, first, Rc::clone(link), Rc::clone(&core.watch)));
+    let wire = TokioIo::new(Wire::new(stream, first, Rc::clone(link), Rc::clone(core)));
     let connection = Rc::new(Connection { core: Rc::clone(core), link: Rc::clone(link) });
     let service = service_fn(move |request| respond(Rc::clone(&connection), request));
     let result = if multiplexed {
@@ -103,7 +103,13 @@ where
         driven(link, core.http1.serve_connection(wire, service), |c| c.graceful_shutdown()).await
     };
     if let Err(error) = result {
-        core.stats().broken.bump();
+        let stats = core.stats();
+        let count = match &error {
+            error if error.is_parse_too_large() => &stats.large_heads,
+            error if error.is_parse() => &stats.malformed,
+            _ => &stats.broken,
+        };
+        count.bump();
         tracing::debug!(%error, "connection broke");
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Core {
     admission: RefCell<Admission>,
     /// A copy of the tokens, and the generation that it is a copy of.
     tokens: RefCell<(u64, Table)>,
+    /// Where small answers are joined.
+    scratch: RefCell<Vec<u8>>,
     sequence: Cell<u64>,
     in_flight: Cell<u64>,
     body_memory_bytes: Cell<u64>,
@@ -68,6 +70,7 @@ impl Core {
             },
             admission: RefCell::new(Admission::new(in_flight, Arc::clone(&shared.resolved.weights))),
             tokens: RefCell::default(),
+            scratch: RefCell::default(),
             sequence: Cell::new(0),
             in_flight: Cell::new(0),
             body_memory_bytes: Cell::new(0),
@@ -145,6 +148,16 @@ impl Core {
         self.body_memory_bytes.set(self.body_memory_bytes.get() - bytes);
     }
 
+    /// Calls `write` with the slices in one piece.
+    pub(crate) fn join<T>(&self, slices: &[io::IoSlice<'_>], write: impl FnOnce(&[u8]) -> T) -> T {
+        let mut scratch = self.scratch.borrow_mut();
+        scratch.clear();
+        for slice in slices {
+            scratch.extend_from_slice(slice);
+        }
+        write(&scratch)
+    }
+
     /// Who calls, or why nobody may. Everybody is local where no tokens are asked for.
     pub(crate) fn principal(&self, headers: &HeaderMap) -> Result<Principal, ShellProblem> {
         let Some(tokens) = &self.shared.resolved.tokens else { return Ok(Principal::local()) };
@@ -159,21 +172,23 @@ impl Core {
 
     /// Runs the core until it has drained.
     pub(crate) async fn run(self: Rc<Self>, listener: TcpListener, shutdown: Shutdown) {
-        let mut stage = self.shared.stage.subscribe();
-        spawn_local(Rc::clone(&self).sweep());
         if self.index == 0 {
             spawn_local(announce(Arc::clone(&self.shared), shutdown));
         }
+        // The watch is polled here rather than spawned: if it died alone, nobody would notice.
+        tokio::select! {
+            () = self.watch.run(|link, now| self.judge(link, now)) => {}
+            () = self.serve(listener) => {}
+        }
+    }
+
+    async fn serve(self: &Rc<Self>, listener: TcpListener) {
+        let mut stage = self.shared.stage.subscribe();
         self.accept(&listener, &mut stage).await;
         self.closing.set(true);
         self.empty(&listener).await;
         drop(listener);
         self.finish().await;
-    }
-
-    async fn sweep(self: Rc<Self>) {
-        let watch = Rc::clone(&self.watch);
-        watch.run(move |link, now| self.judge(link, now)).await;
     }
 
     /// Acts on a connection that is overdue.

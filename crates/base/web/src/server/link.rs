@@ -75,6 +75,9 @@ pub(crate) struct Link {
     multiplexed: Cell<bool>,
     unread: Cell<bool>,
     wired: Cell<bool>,
+    /// When the time of the one request in flight is over (HTTP/1.1), and whether it is.
+    request_deadline: Cell<Ticks>,
+    request_over: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -90,6 +93,8 @@ impl Link {
             multiplexed: Cell::new(false),
             unread: Cell::new(false),
             wired: Cell::new(false),
+            request_deadline: Cell::new(Ticks::MAX),
+            request_over: Cell::new(false),
             waker: RefCell::new(None),
         }
     }
@@ -201,9 +206,7 @@ impl Link {
     pub(crate) fn command(&self, order: Order, now: Ticks) {
         self.order.set(order);
         self.close(now);
-        if let Some(waker) = &*self.waker.borrow() {
-            waker.wake_by_ref();
-        }
+        self.wake();
     }
 
     /// Tells the connection that the listener is closed: what is in flight finishes; who is sending a request,
@@ -213,6 +216,30 @@ impl Link {
             (0, Phase::Head) => self.close(now),
             (0, Phase::Idle) | (1.., _) => self.command(Order::Finish, now),
             (0, Phase::Closing) => {}
+        }
+    }
+
+    /// Sets when the time of the request in flight is over; `Ticks::MAX` is never.
+    pub(crate) fn set_request_deadline(&self, deadline: Ticks) {
+        self.request_deadline.set(deadline);
+        self.request_over.set(false);
+    }
+
+    /// Whether that time is over.
+    pub(crate) fn is_request_over(&self) -> bool {
+        self.request_over.get()
+    }
+
+    /// Wakes the request in flight if its time is over.
+    pub(crate) fn expire_request(&self, now: Ticks) {
+        if self.request_deadline.get() <= now && !self.request_over.replace(true) {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
         }
     }
 

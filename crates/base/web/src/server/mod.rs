@@ -19,10 +19,11 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use trifid_base_runtime::shutdown::Reason;
 use trifid_base_runtime::{Entropy as _, Shutdown, SystemEntropy};
 
 use self::core::Core;
-use self::shared::Shared;
+use self::shared::{Shared, Stage};
 use crate::auth::TokenFileError;
 use crate::face::Mount;
 use crate::health::HealthSource;
@@ -100,7 +101,11 @@ pub fn serve(
         .into_iter()
         .enumerate()
         .map(|(index, listener)| start(index, listener, Arc::clone(&shared), shutdown.clone()))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<_, _>>()
+        // The cores before the one that failed must not go on listening for nobody.
+        .inspect_err(|_| {
+            shared.stage.send_replace(Stage::Closing);
+        })?;
     tracing::info!(%address, cores = shared.resolved.cores, tls = shared.resolved.is_tls(), "listening");
     Ok(Server { address, reload: Reload(shared), cores })
 }
@@ -178,6 +183,7 @@ fn run(
     shutdown: Shutdown,
     ready: &mpsc::SyncSender<io::Result<()>>,
 ) {
+    let _fall = Fall(shutdown.clone());
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return drop(ready.send(Err(error))),
@@ -191,6 +197,17 @@ fn run(
             Err(error) => drop(ready.send(Err(error))),
         }
     });
+}
+
+/// A core that falls takes the server down in good order: the others drain, and [`Server::join`] says why.
+struct Fall(Shutdown);
+
+impl Drop for Fall {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.trigger(Reason::Task("core"));
+        }
+    }
 }
 
 fn runtime() -> io::Result<LocalRuntime> {

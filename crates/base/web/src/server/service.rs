@@ -29,10 +29,11 @@ use super::connection::Connection;
 use super::core::{Core, REQUEST_ID};
 use super::operations;
 use super::stats::CoreStats;
+use super::watch::Deadline;
 use crate::admission::Place;
 use crate::auth::Principal;
 use crate::body::{Body, BodyError};
-use crate::face::{Access, Face, Response};
+use crate::face::{Access, Answer, Face, Response};
 use crate::limits::{BODY_BYTES_FIRST, DURATION_SAMPLE, RETRY_AFTER_S};
 use crate::problem::ShellProblem;
 use crate::request::{Framing, Request, RequestId};
@@ -114,6 +115,9 @@ impl http_body::Body for Outgoing {
 }
 
 /// Answers one request.
+///
+/// hyper moves this future into its place for every request, so it is kept small: what is decided from the
+/// head is decided before the first await, and a body that comes in many pieces is collected in a box.
 pub(crate) async fn respond(
     connection: Rc<Connection>,
     request: hyper::Request<Incoming>,
@@ -123,7 +127,30 @@ pub(crate) async fn respond(
     let (head, body) = request.into_parts();
     let seal = Seal::new(core, &head);
     let has_body = !body.is_end_stream();
-    let mut response = answer(&mut flight, &connection, head, body, &seal.id).await;
+    let mut response = match admit(&mut flight, core, &head) {
+        Err(response) => *response,
+        Ok((face, principal)) => {
+            let received = if has_body {
+                receive(&mut flight, &connection, &head, body).await
+            } else {
+                Ok((Bytes::new(), framing_without_body(&head)))
+            };
+            let begun = received.and_then(|(body, body_framing)| {
+                let Parts { method, uri, version, headers, .. } = head;
+                let id = seal.id.clone();
+                let core = core.index;
+                begin(
+                    face,
+                    Request { method, uri, version, headers, body, body_framing, principal, id, core },
+                )
+            });
+            let answered = match begun {
+                Ok(answer) => finish(&connection, &seal.id, answer).await,
+                Err(problem) => Err(problem),
+            };
+            answered.unwrap_or_else(|problem| refuse(core.stats(), Some(face), problem))
+        }
+    };
     if has_body && !flight.is_body_read && !connection.link.is_multiplexed() {
         connection.link.leave_unread();
     }
@@ -131,24 +158,31 @@ pub(crate) async fn respond(
     Ok(response.map(|body| Outgoing { body, _flight: flight }))
 }
 
-async fn answer(
+/// Everything that the head alone decides: the face and the caller, or the answer.
+fn admit<'c>(
     flight: &mut Flight,
-    connection: &Connection,
-    head: Parts,
-    body: Incoming,
-    id: &RequestId,
-) -> Response {
-    let core = &*connection.core;
+    core: &'c Core,
+    head: &Parts,
+) -> Result<(&'c dyn Face, Principal), Box<Response>> {
     let shared = &*core.shared;
-    let path = head.uri.path();
-    let Some(mount) = shared.mount(path) else { return answer_unmounted(core, &head) };
+    let Some(mount) = shared.mount(head.uri.path()) else {
+        return Err(Box::new(answer_unmounted(core, head)));
+    };
     let face = &*mount.face;
-    if let Some(preflight) = shared.resolved.cors.as_ref().and_then(|cors| cors.preflight(&head)) {
-        return preflight;
+    if let Some(preflight) = shared.resolved.cors.as_ref().and_then(|cors| cors.preflight(head)) {
+        return Err(Box::new(preflight));
     }
-    match attend(flight, connection, face, head, body, id).await {
-        Ok(response) => response,
-        Err(problem) => refuse(core.stats(), Some(face), problem),
+    let admitted = authorize(core, face, head).and_then(|principal| {
+        let tenant = face.tenant(head);
+        if !principal.tenant.covers(tenant) {
+            return Err(ShellProblem::TenantForbidden);
+        }
+        flight.admit(tenant)?;
+        Ok(principal)
+    });
+    match admitted {
+        Ok(principal) => Ok((face, principal)),
+        Err(problem) => Err(Box::new(refuse(core.stats(), Some(face), problem))),
     }
 }
 
@@ -189,30 +223,6 @@ fn count(stats: &CoreStats, problem: &ShellProblem) {
     }
 }
 
-/// From the head to the face's answer.
-async fn attend(
-    flight: &mut Flight,
-    connection: &Connection,
-    face: &dyn Face,
-    head: Parts,
-    body: Incoming,
-    id: &RequestId,
-) -> Result<Response, ShellProblem> {
-    let core = &*connection.core;
-    let principal = authorize(core, face, &head)?;
-    let tenant = face.tenant(&head);
-    if !principal.tenant.covers(tenant) {
-        return Err(ShellProblem::TenantForbidden);
-    }
-    flight.admit(tenant)?;
-    let (body, body_framing) = receive(flight, core, &head, body).await?;
-    let Parts { method, uri, version, headers, .. } = head;
-    let id = id.clone();
-    let request =
-        Request { method, uri, version, headers, body, body_framing, principal, id, core: core.index };
-    call(core, face, request).await
-}
-
 /// Who calls, if they may.
 fn authorize(core: &Core, face: &dyn Face, head: &Parts) -> Result<Principal, ShellProblem> {
     // Nobody to tell apart: the door need not say what it takes.
@@ -229,19 +239,23 @@ fn authorize(core: &Core, face: &dyn Face, head: &Parts) -> Result<Principal, Sh
     }
 }
 
+/// The framing of a request that has no body. A safe method need not say that it has none, and mostly does not.
+fn framing_without_body(head: &Parts) -> Framing {
+    if head.method.is_safe() {
+        return Framing::None;
+    }
+    content_length(&head.headers).map_or(Framing::None, Framing::ContentLength)
+}
+
 /// The whole body, within its limits, and how it was framed.
 async fn receive(
     flight: &mut Flight,
-    core: &Core,
+    connection: &Connection,
     head: &Parts,
-    body: Incoming,
+    mut body: Incoming,
 ) -> Result<(Bytes, Framing), ShellProblem> {
-    let declared = content_length(&head.headers);
-    if body.is_end_stream() {
-        flight.is_body_read = true;
-        return Ok((Bytes::new(), declared.map_or(Framing::None, Framing::ContentLength)));
-    }
-    let framing = match declared {
+    let core = &*connection.core;
+    let framing = match content_length(&head.headers) {
         Some(length) if !head.headers.contains_key(TRANSFER_ENCODING) => Framing::ContentLength(length),
         _ => Framing::Chunked,
     };
@@ -249,9 +263,19 @@ async fn receive(
     if matches!(framing, Framing::ContentLength(length) if length > limit_bytes) {
         return Err(ShellProblem::BodyTooLarge { limit_bytes });
     }
-    let bytes = {
-        let collecting = pin!(collect(flight, body, framing, limit_bytes));
-        core.watch.within(core.body_ticks, collecting).await.ok_or(ShellProblem::BodyTimeout)??
+    let mut deadline = Deadline::new(&core.watch, &connection.link, core.body_ticks);
+    let first = {
+        let mut next = pin!(next_data(&mut body));
+        deadline.bound(next.as_mut()).await.ok_or(ShellProblem::BodyTimeout)??
+    };
+    let bytes = match first {
+        // One piece stays what it is.
+        Some(first) if body.is_end_stream() && first.len() as u64 <= limit_bytes => first,
+        Some(first) => {
+            let mut rest = Box::pin(join(flight, first, body, framing, limit_bytes));
+            deadline.bound(rest.as_mut()).await.ok_or(ShellProblem::BodyTimeout)??
+        }
+        None => Bytes::new(),
     };
     flight.is_body_read = true;
     core.stats().body_bytes.add(bytes.len() as u64);
@@ -262,20 +286,17 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }
 
-/// Joins the frames of a body. One frame stays what it is; more are copied into one buffer, whose memory is
-/// accounted for.
-async fn collect(
+/// Joins the pieces of a body in one buffer, whose memory is accounted for; a piece that turns out to be the
+/// only one stays what it is.
+async fn join(
     flight: &mut Flight,
+    first: Bytes,
     mut body: Incoming,
     framing: Framing,
     limit_bytes: u64,
 ) -> Result<Bytes, ShellProblem> {
-    let Some(first) = next_data(&mut body).await? else { return Ok(Bytes::new()) };
     if first.len() as u64 > limit_bytes {
         return Err(ShellProblem::BodyTooLarge { limit_bytes });
-    }
-    if body.is_end_stream() {
-        return Ok(first);
     }
     let Some(second) = next_data(&mut body).await? else { return Ok(first) };
     let mut buffer = Joined::new(flight, framing, limit_bytes)?;
@@ -329,16 +350,25 @@ impl Joined {
     }
 }
 
-/// The face's answer, within its time. A panic costs this request alone.
-async fn call(core: &Core, face: &dyn Face, request: Request) -> Result<Response, ShellProblem> {
+/// Hands the request to its face.
+fn begin(face: &dyn Face, request: Request) -> Result<Answer<'_>, ShellProblem> {
     let id = request.id.clone();
-    let mut answer = catch(&id, || face.call(request))?;
-    let caught = pin!(poll_fn(|cx| match catch(&id, || answer.as_mut().poll(cx)) {
+    catch(&id, || face.call(request))
+}
+
+/// The face's answer, within its time. A panic costs this request alone.
+async fn finish(
+    connection: &Connection,
+    id: &RequestId,
+    mut answer: Answer<'_>,
+) -> Result<Response, ShellProblem> {
+    let core = &*connection.core;
+    let caught = pin!(poll_fn(|cx| match catch(id, || answer.as_mut().poll(cx)) {
         Ok(poll) => poll.map(Ok),
         Err(problem) => Poll::Ready(Err(problem)),
     }));
     let late = ShellProblem::RequestTimeout { retry_after_s: RETRY_AFTER_S };
-    core.watch.within(core.request_ticks, caught).await.ok_or(late)?
+    Deadline::new(&core.watch, &connection.link, core.request_ticks).bound(caught).await.ok_or(late)?
 }
 
 /// Runs a step of a face. The future that panicked is dropped and never polled again, so nothing can see the

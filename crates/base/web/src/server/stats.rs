@@ -56,7 +56,10 @@ pub(crate) struct CoreStats {
     pub(crate) idle_closed: Count,
     /// Connections cut because the client did not read or did not go.
     pub(crate) cut: Count,
-    /// Connections that ended with a protocol or socket error.
+    /// Heads that were too large (answered 431 or 414) or no HTTP (400).
+    pub(crate) large_heads: Count,
+    pub(crate) malformed: Count,
+    /// Connections that ended with another error of the protocol or the socket.
     pub(crate) broken: Count,
     /// Answers by class of status, from 1xx.
     answers: [Count; 5],
@@ -106,6 +109,8 @@ const CONNECTIONS: &[(&str, Pick)] = &[
     ("slow_head", |core| &core.slow_heads),
     ("idle_closed", |core| &core.idle_closed),
     ("cut", |core| &core.cut),
+    ("large_head", |core| &core.large_heads),
+    ("malformed", |core| &core.malformed),
     ("broken", |core| &core.broken),
 ];
 

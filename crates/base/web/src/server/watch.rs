@@ -97,7 +97,7 @@ impl Watch {
     }
 
     /// Reads the clock and acts on what is overdue, once a tick, for as long as the core lives.
-    pub(crate) async fn run(self: Rc<Self>, mut overdue: impl FnMut(&Link, Ticks)) {
+    pub(crate) async fn run(&self, mut overdue: impl FnMut(&Link, Ticks)) {
         loop {
             if self.links.borrow().is_empty() {
                 self.work.notified().await;
@@ -111,6 +111,7 @@ impl Watch {
 
     fn expire(&self) {
         let now = self.now();
+        self.for_each(|link| link.expire_request(now));
         for (_, wait) in self.waits.borrow_mut().iter_mut() {
             if !wait.over && wait.deadline <= now {
                 wait.over = true;
@@ -118,47 +119,75 @@ impl Watch {
             }
         }
     }
+}
 
-    /// The output of `future`, or nothing if `limit` passes first.
-    pub(crate) async fn within<F: Future>(&self, limit: Ticks, mut future: Pin<&mut F>) -> Option<F::Output> {
-        let mut deadline = Deadline { watch: self, limit, key: None };
+/// The time that a future has, from when it is first found pending.
+///
+/// An HTTP/1.1 connection has one request at a time, which its own task polls: the deadline is a cell of the
+/// link. The requests of an HTTP/2 connection are tasks of their own, and their deadlines entries in a list.
+pub(crate) struct Deadline<'a> {
+    watch: &'a Watch,
+    link: &'a Link,
+    limit: Ticks,
+    entered: Entered,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entered {
+    Nowhere,
+    Link,
+    List(usize),
+}
+
+impl<'a> Deadline<'a> {
+    /// A deadline for what a request of this connection waits for.
+    pub(crate) fn new(watch: &'a Watch, link: &'a Link, limit: Ticks) -> Self {
+        Self { watch, link, limit, entered: Entered::Nowhere }
+    }
+
+    /// The output of `future`, or nothing if the time is over first.
+    pub(crate) async fn bound<F: Future>(&mut self, mut future: Pin<&mut F>) -> Option<F::Output> {
         poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if deadline.is_over(cx) => Poll::Ready(None),
+            Poll::Pending if self.is_over(cx) => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         })
         .await
     }
-}
 
-/// A deadline, in the books from the first time that its future is pending.
-struct Deadline<'a> {
-    watch: &'a Watch,
-    limit: Ticks,
-    key: Option<usize>,
-}
-
-impl Deadline<'_> {
     fn is_over(&mut self, cx: &Context<'_>) -> bool {
-        let mut waits = self.watch.waits.borrow_mut();
-        match self.key {
-            Some(key) => {
+        match self.entered {
+            Entered::Nowhere => {
+                self.enter(cx);
+                false
+            }
+            Entered::Link => self.link.is_request_over(),
+            Entered::List(key) => {
+                let mut waits = self.watch.waits.borrow_mut();
                 waits[key].waker.clone_from(cx.waker());
                 waits[key].over
             }
-            None => {
-                let deadline = self.watch.now().saturating_add(self.limit);
-                self.key = Some(waits.insert(Wait { deadline, over: false, waker: cx.waker().clone() }));
-                false
-            }
         }
+    }
+
+    fn enter(&mut self, cx: &Context<'_>) {
+        let deadline = self.watch.now().saturating_add(self.limit);
+        self.entered = if self.link.is_multiplexed() {
+            let wait = Wait { deadline, over: false, waker: cx.waker().clone() };
+            Entered::List(self.watch.waits.borrow_mut().insert(wait))
+        } else {
+            self.link.set_request_deadline(deadline);
+            Entered::Link
+        };
     }
 }
 
 impl Drop for Deadline<'_> {
     fn drop(&mut self) {
-        if let Some(key) = self.key {
-            self.watch.waits.borrow_mut().remove(key);
+        match self.entered {
+            Entered::Nowhere => {}
+            Entered::Link => self.link.set_request_deadline(Ticks::MAX),
+            Entered::List(key) => drop(self.watch.waits.borrow_mut().remove(key)),
         }
     }
 }
@@ -196,26 +225,44 @@ mod tests {
         assert!(ticks(Duration::MAX) > 1 << 60);
     }
 
-    #[tokio::test]
-    async fn a_ready_future_enters_no_books() {
-        let watch = Watch::new();
-        assert_eq!(watch.within(1, pin!(async { 7 })).await, Some(7));
-        assert!(watch.waits.borrow().is_empty());
+    fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
     #[tokio::test]
-    async fn a_pending_future_ends_at_its_deadline() {
+    async fn a_ready_future_enters_no_books() {
         let watch = Watch::new();
-        let forever = pin!(std::future::pending::<()>());
-        let mut waiting = pin!(watch.within(3, forever));
-        let mut poll = || waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(poll().is_pending());
-        watch.now.set(2);
-        watch.expire();
-        assert!(poll().is_pending());
-        watch.now.set(3);
-        watch.expire();
-        assert_eq!(poll(), Poll::Ready(None));
+        let enlisted = watch.enlist();
+        enlisted.link.set_multiplexed(0);
+        let mut deadline = Deadline::new(&watch, &enlisted.link, 1);
+        assert_eq!(deadline.bound(pin!(async { 7 })).await, Some(7));
+        assert_eq!(deadline.entered, Entered::Nowhere);
+    }
+
+    #[test]
+    fn a_pending_future_ends_at_its_deadline() {
+        for multiplexed in [false, true] {
+            let watch = Watch::new();
+            let enlisted = watch.enlist();
+            if multiplexed {
+                enlisted.link.set_multiplexed(0);
+            }
+            let mut deadline = Deadline::new(&watch, &enlisted.link, 3);
+            {
+                let forever = pin!(std::future::pending::<()>());
+                let mut waiting = pin!(deadline.bound(forever));
+                assert!(poll(waiting.as_mut()).is_pending());
+                watch.now.set(2);
+                watch.expire();
+                assert!(poll(waiting.as_mut()).is_pending());
+                watch.now.set(3);
+                watch.expire();
+                assert_eq!(poll(waiting.as_mut()), Poll::Ready(None));
+            }
+            assert_eq!(watch.waits.borrow().len(), usize::from(multiplexed));
+            drop(deadline);
+            assert!(watch.waits.borrow().is_empty() && !enlisted.link.is_request_over());
+        }
     }
 
     #[tokio::test]

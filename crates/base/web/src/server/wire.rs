@@ -1,6 +1,8 @@
 //! A connection's socket, seen by its link: every byte that comes or goes updates the connection's state.
 //!
-//! It adds three things to the socket. Bytes that were read to tell the protocol are read again first. A
+//! It adds four things to the socket. A small answer, which hyper hands over as head and body, is joined in a buffer
+//! that the core's connections share and written in one piece: that costs the kernel half a microsecond less than
+//! a vector of two, which is more than the copy. Bytes that were read to tell the protocol are read again first. A
 //! connection whose head is overdue gets an answer (408) instead of a silent end. And a connection that ends
 //! while its client may still be sending is read from until the client has stopped, within bounds: closing a
 //! socket with unread bytes resets it, and a reset destroys the answer on its way (RFC 9112 9.6).
@@ -13,9 +15,10 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::core::Core;
 use super::link::{Link, Order};
-use super::watch::Watch;
-use crate::limits::LINGER_BYTES_MAX;
+use super::watch::Ticks;
+use crate::limits::{JOINED_WRITE_BYTES_MAX, LINGER_BYTES_MAX};
 
 const TIMEOUT_ANSWER: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -26,23 +29,27 @@ pub(crate) struct Wire<S> {
     /// Read already, to tell the protocol.
     first: Bytes,
     link: Rc<Link>,
-    watch: Rc<Watch>,
+    core: Rc<Core>,
     discarded_bytes: u64,
     is_shut: bool,
 }
 
 impl<S> Wire<S> {
     /// Wraps a socket of which `first` was read already.
-    pub(crate) fn new(socket: S, first: Bytes, link: Rc<Link>, watch: Rc<Watch>) -> Self {
-        Self { socket, first, link, watch, discarded_bytes: 0, is_shut: false }
+    pub(crate) fn new(socket: S, first: Bytes, link: Rc<Link>, core: Rc<Core>) -> Self {
+        Self { socket, first, link, core, discarded_bytes: 0, is_shut: false }
+    }
+
+    fn now(&self) -> Ticks {
+        self.core.watch.now()
     }
 
     /// Notes what became of a write.
     fn note(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &result {
-            Poll::Ready(Ok(_)) => self.link.wrote(self.watch.now()),
+            Poll::Ready(Ok(_)) => self.link.wrote(self.now()),
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.link.stalled(self.watch.now()),
+            Poll::Pending => self.link.stalled(self.now()),
         }
         result
     }
@@ -89,7 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
         let before = buffer.filled().len();
         let result = Pin::new(&mut self.socket).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.link.heard(self.watch.now());
+            self.link.heard(self.now());
         }
         result
     }
@@ -106,7 +113,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
+        let result = if slices.len() > 1 && bytes <= JOINED_WRITE_BYTES_MAX {
+            let core = Rc::clone(&self.core);
+            core.join(slices, |joined| Pin::new(&mut self.socket).poll_write(cx, joined))
+        } else {
+            Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
+        };
         self.note(result)
     }
 
@@ -124,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
             self.is_shut = true;
         }
         if self.link.must_linger() {
-            self.link.close(self.watch.now());
+            self.link.close(self.now());
             ready!(self.poll_discard(cx));
         }
         Poll::Ready(Ok(()))

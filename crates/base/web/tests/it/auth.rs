@@ -1,6 +1,7 @@
 //! Bearer tokens on the wire.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use trifid_base_web::auth::{self, hash_token};
 
@@ -70,6 +71,46 @@ fn refusals_say_what_is_missing() {
     assert_eq!(challenge("", "GET"), "Bearer realm=\"trifid\"");
     assert!(challenge("stranger", "GET").contains("invalid_token"));
     assert!(challenge("reader", "POST").contains("insufficient_scope"));
+}
+
+/// Where the log of this process goes.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_log_tells_requests_and_no_secrets() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+        .with_writer(move || writer.clone())
+        .with_ansi(false)
+        .finish();
+    tracing::subscriber::set_global_default(subscriber).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let running = start(&folder.path().join("tokens"));
+    assert_eq!(ask(&running, "GET", "/door/echo?q=private", "reader", "").status, 200);
+    assert_eq!(ask(&running, "GET", "/door/echo", "guessed-secret", "").status, 401);
+    let ours = |line: &&str| line.contains("trifid");
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let line = text.lines().find(|line| line.contains("trifid::access")).expect("an access log line");
+    for part in ["method=GET", "path=\"/door/echo\"", "status=200", "request="] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    for secret in ["Bearer", "reader\"", "guessed-secret", "private", &hash_token("reader")[..16]] {
+        assert!(!text.lines().filter(ours).any(|line| line.contains(secret)), "{secret} in {text}");
+    }
 }
 
 #[test]

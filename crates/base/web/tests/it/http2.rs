@@ -92,6 +92,19 @@ async fn a_drain_says_goaway_and_finishes_what_is_in_flight() {
 }
 
 #[tokio::test]
+async fn a_header_bomb_is_answered_431() {
+    let running = start();
+    let mut sender = connect(&running).await;
+    let mut bomb = request("GET", "/door/echo", Vec::new());
+    bomb.headers_mut().insert("h", "x".repeat(40_000).parse().unwrap());
+    let outcome = sender.send_request(bomb).await;
+    // Told at once, or the connection refuses what it was told not to send.
+    assert!(outcome.map_or(true, |response| response.status() == 431));
+    let mut fresh = connect(&running).await;
+    assert_eq!(ask(&mut fresh, request("GET", "/door/echo", Vec::new())).await.0, 200);
+}
+
+#[tokio::test]
 async fn a_panic_costs_one_stream() {
     let running = start();
     let mut sender = connect(&running).await;
