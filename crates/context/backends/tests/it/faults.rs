@@ -131,7 +131,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn a_flipped_byte_is_refused_or_costs_nothing(file: prop::sample::Index, at: prop::sample::Index, flip in 1..=255u8) {
+    fn a_flipped_byte_is_refused_or_costs_nothing(
+        file: prop::sample::Index,
+        at: prop::sample::Index,
+        flip in 1..=255u8,
+    ) {
         let (disk, files) = written();
         let before = content(&*open(Arc::new(disk.kill())).unwrap().store.entities());
         let (disk, _) = written();
