@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use trifid_base_runtime::config::{Config, Flag, Layers};
 
-#[cfg(feature = "context")]
-use crate::demo;
 use crate::{config_show, serve, settings, token};
+#[cfg(feature = "context")]
+use crate::{context::transfer, demo};
 
 /// The file that is read where `--config` names none.
 const FILE: &str = "trifid.toml";
@@ -20,6 +20,8 @@ Examples:
   trifid demo                                  a sample city to look around in
   trifid serve --listen 127.0.0.1:8080         serve on another port
   trifid config show --explain > trifid.toml   every key with its meaning, as a file to begin with
+  trifid context export --set data_dir=/var/lib/trifid backup
+                                               a backup, also while serving
   trifid serve --set http.cores=2 --set log.level=debug";
 
 /// One data backbone with three standard doors
@@ -50,6 +52,10 @@ pub(crate) enum Command {
     /// Serve a living sample city on loopback, and print what to try
     #[cfg(feature = "context")]
     Demo(demo::Arguments),
+    /// The hands of the context door
+    #[cfg(feature = "context")]
+    #[command(subcommand)]
+    Context(ContextCommand),
     /// Measure this binary in multiples of the least that any program must do
     #[cfg(feature = "rig")]
     Bench(trifid_rig::Args),
@@ -65,6 +71,15 @@ pub(crate) enum Command {
 pub(crate) enum ConfigCommand {
     /// Print the resolved configuration, each value with its origin
     Show(config_show::Arguments),
+}
+
+#[cfg(feature = "context")]
+#[derive(Subcommand)]
+pub(crate) enum ContextCommand {
+    /// Write a backup of the file store, also while a server works on it
+    Export(transfer::ExportArguments),
+    /// Put a backup into an empty data directory
+    Import(transfer::ImportArguments),
 }
 
 #[derive(Subcommand)]

@@ -38,7 +38,10 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     telemetry::init(&config.section(telemetry::Options::SECTION)?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(live(config, settle))
+    let lived = runtime.block_on(live(config, settle));
+    // A start that was broken off leaves a thread reading; it holds nothing that the disk waits for.
+    runtime.shutdown_background();
+    lived
 }
 
 async fn live(
@@ -50,7 +53,7 @@ async fn live(
     // Not supervised: it goes on to the very end, for the second signal.
     tokio::spawn(signals);
 
-    let (mut house, server) = open(config, &shutdown)?;
+    let (mut house, server) = open(config, &shutdown).await?;
     let _ = reload.set(server.reload());
     if let Err(error) = settle(&mut house).await {
         shutdown.trigger(Reason::Requested);
@@ -61,14 +64,14 @@ async fn live(
 }
 
 /// Opens the doors that the configuration names, and the listener before them.
-fn open(config: &Config, shutdown: &Shutdown) -> anyhow::Result<(House, web::Server)> {
+async fn open(config: &Config, shutdown: &Shutdown) -> anyhow::Result<(House, web::Server)> {
     let root: Root = config.section(Root::SECTION)?;
     let mut options: web::Options = config.section(web::Options::SECTION)?;
     options.listen = settled(options.listen)?;
     let resolved = options.resolve(&config.section(auth::Options::SECTION)?)?;
     let client = egress::Client::new(&config.section(egress::Options::SECTION)?)?;
     let mut house = House::new(options.listen, shutdown.clone());
-    house.open_doors(config, &root, &client)?;
+    house.open_doors(config, &root, &client).await?;
     let server = web::serve(resolved, house.mounts(), house.health(client), shutdown)?;
     let doors = root.open_doors()?.join(",");
     // The rig, and scripts, look for this line and the address in it.
@@ -87,9 +90,15 @@ impl House {
     }
 
     #[cfg(feature = "context")]
-    fn open_doors(&mut self, config: &Config, root: &Root, client: &egress::Client) -> anyhow::Result<()> {
+    async fn open_doors(
+        &mut self,
+        config: &Config,
+        root: &Root,
+        client: &egress::Client,
+    ) -> anyhow::Result<()> {
         if root.open_doors()?.contains(&"context") {
-            let door = context::Door::open(config, self.address, client.clone(), &mut self.supervisor)?;
+            let door =
+                context::Door::open(config, self.address, client.clone(), &mut self.supervisor).await?;
             self.context = Some(door);
         }
         Ok(())
@@ -110,7 +119,7 @@ impl House {
 /// A binary without doors has the operations endpoints alone.
 #[cfg(not(feature = "context"))]
 impl House {
-    fn open_doors(&mut self, _: &Config, root: &Root, _: &egress::Client) -> anyhow::Result<()> {
+    async fn open_doors(&mut self, _: &Config, root: &Root, _: &egress::Client) -> anyhow::Result<()> {
         root.open_doors().map(drop)
     }
 

@@ -18,6 +18,8 @@ mod context;
 #[cfg(feature = "context")]
 mod demo;
 mod house;
+#[cfg(any(feature = "context", feature = "rig"))]
+mod progress;
 mod serve;
 mod settings;
 mod token;
@@ -26,6 +28,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+#[cfg(feature = "context")]
+use cli::ContextCommand;
 use cli::{Cli, Command, ConfigCommand, TokenCommand};
 
 #[global_allocator]
@@ -41,6 +45,14 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(&cli.common, &arguments),
         #[cfg(feature = "context")]
         Command::Demo(arguments) => demo::run(&cli.common, &arguments),
+        #[cfg(feature = "context")]
+        Command::Context(ContextCommand::Export(arguments)) => {
+            context::transfer::export(&cli.common, &arguments)
+        }
+        #[cfg(feature = "context")]
+        Command::Context(ContextCommand::Import(arguments)) => {
+            context::transfer::import(&cli.common, &arguments)
+        }
         #[cfg(feature = "rig")]
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Config(ConfigCommand::Show(arguments)) => config_show::run(&cli.common, &arguments),

@@ -5,23 +5,66 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use trifid_base_web::HealthSource;
 use trifid_base_web::metrics::{Exposition, Kind};
+use trifid_context_backends::file::{FileStats, FileStore};
 use trifid_context_engine::contexts::Contexts;
 use trifid_context_engine::limits::{MAX_BATCH, MAX_NAMES_PER_TENANT, MAX_TENANTS};
 use trifid_context_engine::{Broker, store::StoreStats};
 
 pub(crate) struct Health {
-    broker: Arc<Broker>,
-    contexts: Contexts,
+    pub(crate) broker: Arc<Broker>,
+    pub(crate) contexts: Contexts,
+    /// Present where entities are durable.
+    pub(crate) file: Option<Arc<FileStore>>,
 }
 
 impl Health {
-    pub(crate) fn new(broker: Arc<Broker>, contexts: Contexts) -> Self {
-        Self { broker, contexts }
-    }
-
     fn store(&self) -> StoreStats {
         self.broker.store().stats()
     }
+}
+
+/// The journal and the snapshots beside it.
+fn file_section(stats: &FileStats) -> Value {
+    let journal = &stats.journal;
+    json!({
+        "durable": journal.durable.get(),
+        "segments": journal.segments,
+        "inflightBytes": journal.inflight_bytes,
+        "batches": journal.batches,
+        "bytes": journal.bytes,
+        "refusedOverload": journal.refused_overload,
+        "refusedSpace": journal.refused_space,
+        "snapshots": stats.snapshots,
+        "snapshotPosition": stats.snapshot_position,
+        "snapshotBytes": stats.snapshot_bytes,
+        "halted": stats.halted,
+    })
+}
+
+fn file_metrics(stats: &FileStats, out: &mut Exposition) {
+    let journal = &stats.journal;
+    let counters = [
+        ("trifid_context_journal_batches_total", "Batches made durable, each by one flush.", journal.batches),
+        ("trifid_context_journal_bytes_total", "Bytes made durable.", journal.bytes),
+        (
+            "trifid_context_journal_overloaded_total",
+            "Writes refused because too much waited for the disk.",
+            journal.refused_overload,
+        ),
+        (
+            "trifid_context_journal_full_total",
+            "Writes refused because the disk was full.",
+            journal.refused_space,
+        ),
+        ("trifid_context_snapshots_total", "Snapshots written.", stats.snapshots),
+    ];
+    for (name, help, value) in counters {
+        out.family(Kind::Counter, name, help).sample(&[], value);
+    }
+    out.family(Kind::Gauge, "trifid_context_journal_inflight_bytes", "Bytes that wait for the disk.")
+        .sample(&[], journal.inflight_bytes);
+    out.family(Kind::Gauge, "trifid_context_halted", "1 when a full disk has stopped writing.")
+        .sample(&[], u64::from(stats.halted));
 }
 
 impl HealthSource for Health {
@@ -38,6 +81,7 @@ impl HealthSource for Health {
                 "recordBytes": store.record_bytes,
                 "position": store.position,
             },
+            "file": self.file.as_ref().map(|file| file_section(&file.stats())),
             "contexts": {
                 "hosted": contexts.hosted,
                 "cached": contexts.cached,
@@ -71,5 +115,8 @@ impl HealthSource for Health {
         }
         out.family(Kind::Counter, "trifid_context_changes_total", "Changes applied and seen by readers.")
             .sample(&[], store.position);
+        if let Some(file) = &self.file {
+            file_metrics(&file.stats(), out);
+        }
     }
 }

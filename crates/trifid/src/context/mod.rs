@@ -2,23 +2,28 @@
 
 mod fetch;
 mod health;
+mod store;
+pub(crate) mod transfer;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use trifid_base_runtime::config::{Config, Kind, Kinded};
-use trifid_base_runtime::units::Span;
+use trifid_base_runtime::units::{Size, Span};
 use trifid_base_runtime::{Shutdown, Supervisor, SystemClock, SystemEntropy, section};
 use trifid_base_web::{HealthSource, Mount, egress};
+use trifid_context_backends::file::FileStore;
 use trifid_context_engine::Broker;
-use trifid_context_engine::contexts::{Contexts, InMemory, Ports, Settings};
-use trifid_context_engine::memory::MemoryStore;
+use trifid_context_engine::contexts::{Contexts, Ports, Settings};
 use trifid_context_engine::time::Now;
 use trifid_context_face::{ContextFace, Options as FaceOptions, ROOT};
 use trifid_context_model::ld::CoreVersion;
-use trifid_context_model::symbol::Symbols;
+
+use self::store::{Store, StoreKind};
+use crate::settings::Root;
 
 /// A version of the core context.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,22 +42,13 @@ impl Core {
     }
 }
 
-/// Where entities are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum StoreKind {
-    Memory,
-}
-
-impl Kinded for StoreKind {
-    const KIND: Kind = Kind::Choice(&["memory"]);
-}
-
 section! {
     /// The context door, beside what its face reads.
     pub(crate) struct Options in "context" {
-        /// Where entities are kept: in memory alone, forgotten with the process.
+        /// Where entities are kept: `memory` forgets them with the process, `file` keeps what was acknowledged in data_dir.
         store: StoreKind = "memory",
+        /// The file store writes a snapshot once its journal has grown by so much, and by as much as the last one held.
+        snapshot_after: Size = "256MiB",
         /// The core context of requests and answers that name none.
         core_version: Core = "1.9",
         /// How often what has expired is removed; it is not seen any more from the moment it expires.
@@ -67,11 +63,12 @@ pub(crate) struct Door {
     pub(crate) broker: Arc<Broker>,
     pub(crate) contexts: Contexts,
     pub(crate) mount: Mount,
+    file: Option<Arc<FileStore>>,
 }
 
 impl Door {
     /// Opens the door behind the listener at `address`; what it does by itself, `supervisor` watches.
-    pub(crate) fn open(
+    pub(crate) async fn open(
         config: &Config,
         address: SocketAddr,
         client: egress::Client,
@@ -79,35 +76,35 @@ impl Door {
     ) -> anyhow::Result<Self> {
         let options: Options = config.section(Options::SECTION)?;
         let face = config.section::<FaceOptions>(FaceOptions::SECTION)?.resolve()?;
-        let clock = Now::new(Arc::new(SystemClock));
-        let StoreKind::Memory = options.store;
-        let store = Arc::new(MemoryStore::new(Arc::new(Symbols::default())));
-        let broker = Arc::new(Broker::new(store, clock));
+        let Store { entities, hosted, recovered, file } =
+            opened(&options, config.section::<Root>(Root::SECTION)?.data_dir, supervisor.shutdown()).await?;
+        let broker = Arc::new(Broker::new(entities, Now::new(Arc::new(SystemClock))));
         let settings =
             Settings { core: options.core_version.version(), public_urls: public_urls(&options, address) };
-        let contexts = Contexts::new(settings, ports(client));
+        let fetch = Arc::new(fetch::ByHttp::new(client));
+        let contexts = Contexts::new(settings, Ports { fetch, hosted, entropy: Arc::new(SystemEntropy) });
+        contexts.import(recovered)?;
         let mount = Mount::new(ROOT, Arc::new(ContextFace::new(Arc::clone(&broker), contexts.clone(), face)));
-        let sweep = sweep(
-            Arc::clone(&broker),
-            contexts.clone(),
-            options.sweep_interval,
-            supervisor.shutdown().clone(),
-        );
+        let shutdown = supervisor.shutdown().clone();
+        let sweep = sweep(Arc::clone(&broker), contexts.clone(), options.sweep_interval, shutdown);
         supervisor.spawn("context sweep", sweep);
-        Ok(Self { broker, contexts, mount })
+        Ok(Self { broker, contexts, mount, file })
     }
 
     /// What the door says of itself.
     pub(crate) fn health(&self) -> Arc<dyn HealthSource> {
-        Arc::new(health::Health::new(Arc::clone(&self.broker), self.contexts.clone()))
+        let (broker, contexts) = (Arc::clone(&self.broker), self.contexts.clone());
+        Arc::new(health::Health { broker, contexts, file: self.file.clone() })
     }
 }
 
-fn ports(client: egress::Client) -> Ports {
-    Ports {
-        fetch: Arc::new(fetch::ByHttp::new(client)),
-        hosted: Arc::new(InMemory),
-        entropy: Arc::new(SystemEntropy),
+/// The store, read on a thread of its own: a start that takes long still hears signals.
+async fn opened(options: &Options, data_dir: PathBuf, shutdown: &Shutdown) -> anyhow::Result<Store> {
+    let options = options.clone();
+    let opening = tokio::task::spawn_blocking(move || store::open(&options, &data_dir));
+    tokio::select! {
+        store = opening => store?,
+        () = shutdown.triggered() => anyhow::bail!("stopped while the store was being read"),
     }
 }
 

@@ -5,6 +5,8 @@
 mod config;
 #[cfg(feature = "context")]
 mod demo;
+#[cfg(feature = "context")]
+mod file_store;
 mod harness;
 mod serve;
 mod token;
