@@ -45,15 +45,18 @@ impl Core {
 section! {
     /// The context door, beside what its face reads.
     pub(crate) struct Options in "context" {
-        /// Where entities are kept: `memory` forgets them with the process, `file` keeps what was acknowledged in data_dir.
+        /// Where entities are kept: `memory` forgets them with the process, `file` keeps what was acknowledged in
+        /// data_dir.
         store: StoreKind = "memory",
-        /// The file store writes a snapshot once its journal has grown by so much, and by as much as the last one held.
+        /// The file store writes a snapshot once its journal has grown by so much, and by as much as the last one
+        /// held.
         snapshot_after: Size = "256MiB",
         /// The core context of requests and answers that name none.
         core_version: Core = "1.9",
         /// How often what has expired is removed; it is not seen any more from the moment it expires.
         sweep_interval: Span = "10s",
-        /// Where clients reach this broker, such as https://broker.example; hosted contexts get their URLs from it. Without it, the address of the listener.
+        /// Where clients reach this broker, such as https://broker.example; hosted contexts
+        /// get their URLs from it. Without it, the address of the listener.
         public_url: Option<String> = "",
     }
 }
