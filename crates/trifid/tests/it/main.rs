@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails here
 
+#[cfg(all(feature = "context", feature = "rig"))]
+mod bench;
 mod config;
 #[cfg(feature = "context")]
 mod demo;
