@@ -2,9 +2,8 @@
 //!
 //! A *wave* takes one batch from every ready log, writes each with one call, then flushes each file once,
 //! then completes the batches in order. Appends gather while a wave is under way, so the batch grows with the
-//! load and an idle log is flushed at once. When the last batch held several frames, the committer lingers a
-//! moment for as many again: those who were just answered are about to come back, and one flush is cheaper
-//! than two.
+//! load and an idle log is flushed at once. Those who were just answered are about to come back, and one flush is
+//! cheaper than two: so the committer lingers a moment for as many as it knows of, if that has been paying off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,14 +60,16 @@ pub(crate) struct Committer {
     common: Arc<Common>,
     /// Written, not yet flushed.
     flying: Vec<(Arc<Shared>, Batch)>,
-    /// Frames in the last wave.
-    last_frames: usize,
-    last_flush: Duration,
+    /// Frames that were queued when the last wave was answered, and those in it, whose senders are about to
+    /// come back.
+    expected: usize,
+    linger: Linger,
 }
 
 impl Committer {
     pub(crate) fn new(common: Arc<Common>) -> Self {
-        Committer { common, flying: Vec::new(), last_frames: 0, last_flush: Duration::ZERO }
+        let linger = Linger::new(common.options.linger_max);
+        Committer { common, flying: Vec::new(), expected: 0, linger }
     }
 
     /// Works until the directory is closed or the disk fails.
@@ -85,6 +86,7 @@ impl Committer {
                 }
                 Roused::Idle => {
                     closed_off = true;
+                    self.expected = 0;
                     self.close_off()
                 }
                 Roused::Closing => {
@@ -107,16 +109,14 @@ impl Committer {
         }
     }
 
-    /// Waits for as many frames as the last wave had, if one log alone is ready and the wait is short against
-    /// a flush.
-    fn linger(&self, logs: &[Arc<Shared>]) {
-        let longest = self.common.options.linger_max.min(self.last_flush / 2);
+    /// Waits for those who were just answered, if one log alone is ready.
+    fn linger(&mut self, logs: &[Arc<Shared>]) {
         if let [log] = logs
-            && self.last_frames > 1
-            && !longest.is_zero()
-            && log.queue.lock().linger_for(self.last_frames)
+            && !self.linger.time.is_zero()
+            && log.queue.lock().linger_for(self.expected)
         {
-            self.common.signal.linger(Instant::now() + longest);
+            let came = self.common.signal.linger(Instant::now() + self.linger.time);
+            self.linger.learn(came);
         }
     }
 
@@ -129,12 +129,14 @@ impl Committer {
         for (log, _) in &self.flying {
             log.writer.lock().flush()?;
         }
-        self.last_flush = started.elapsed();
-        self.last_frames = self.flying.iter().map(|(_, batch)| batch.frames()).sum();
+        let flush = started.elapsed();
+        self.linger.bound(flush);
         // Published before any is taken off: should a sink panic, all that fly are still here to be refused.
         self.flying.iter().for_each(|(log, batch)| log.publish(batch));
+        self.expected = 0;
         for (log, batch) in self.flying.drain(..) {
-            Counters::add(&log.counters.disk_nanos, self.last_flush.as_nanos() as u64);
+            Counters::add(&log.counters.disk_nanos, flush.as_nanos() as u64);
+            self.expected += batch.frames() + log.queue.lock().frames();
             log.complete(batch);
         }
         Ok(())
@@ -183,6 +185,42 @@ impl Committer {
     }
 }
 
+/// How long it pays to wait. Closed-loop senders come back within moments, and waiting for them halves the
+/// number of flushes; others do not, and waiting for them only costs time. So the wait grows while it is
+/// rewarded and shrinks while it is not, is tried in full from time to time, and never exceeds half a flush.
+struct Linger {
+    time: Duration,
+    max: Duration,
+    bound: Duration,
+    tries: u32,
+}
+
+impl Linger {
+    /// The wait never shrinks below this: less is no wait at all.
+    const LEAST: Duration = Duration::from_micros(50);
+    /// One in so many waits is tried in full.
+    const FULL_EVERY: u32 = 128;
+
+    fn new(max: Duration) -> Self {
+        Linger { time: max, max, bound: max, tries: 0 }
+    }
+
+    fn bound(&mut self, flush: Duration) {
+        self.bound = self.max.min(flush / 2);
+        self.time = self.time.min(self.bound);
+    }
+
+    fn learn(&mut self, rewarded: bool) {
+        self.tries = (self.tries + 1) % Linger::FULL_EVERY;
+        let time = match rewarded {
+            _ if self.tries == 0 => self.bound,
+            true => self.time * 2,
+            false => self.time / 2,
+        };
+        self.time = time.max(Linger::LEAST).min(self.bound);
+    }
+}
+
 /// When the committer's thread panics (a sink did), nobody may be left waiting, and nothing may be
 /// acknowledged any more.
 impl Drop for Committer {
@@ -191,5 +229,29 @@ impl Drop for Committer {
             let source = std::io::Error::other("the committer panicked");
             self.fail(&Failure::new("committing", "log", source));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lingering_follows_its_reward_within_half_a_flush() {
+        let micros = Duration::from_micros;
+        let mut linger = Linger::new(micros(500));
+        linger.bound(micros(400));
+        assert_eq!(linger.time, micros(200));
+        linger.learn(false);
+        assert_eq!(linger.time, micros(100));
+        (0..3).for_each(|_| linger.learn(false));
+        assert_eq!(linger.time, Linger::LEAST);
+        linger.bound(micros(4_000));
+        (0..5).for_each(|_| linger.learn(true));
+        assert_eq!(linger.time, micros(500));
+        linger.bound(micros(60));
+        assert_eq!(linger.time, micros(30));
+        (0..Linger::FULL_EVERY).for_each(|_| linger.learn(false));
+        assert_eq!(linger.time, micros(30));
     }
 }

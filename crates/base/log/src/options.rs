@@ -17,8 +17,8 @@ pub struct Options {
     /// Bytes per log that may wait for the disk; beyond it an append is refused as
     /// [`Overloaded`](crate::AppendError::Overloaded).
     pub inflight_bytes_max: usize,
-    /// How long the committer may wait for as many frames as the last batch held, when it held more than one.
-    /// It never waits longer than half a flush takes, and not at all when the log was idle.
+    /// How long the committer may wait for those whom it has just answered to come back with more. It waits less
+    /// when they do not, never longer than half a flush takes, and not at all when the log was idle.
     pub linger_max: Duration,
     /// After this long without an append the log is closed off: a marker vouches for the last batch.
     pub idle_after: Duration,

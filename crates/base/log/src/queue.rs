@@ -235,6 +235,11 @@ impl Queue {
         self.next
     }
 
+    /// Frames queued.
+    pub(crate) fn frames(&self) -> usize {
+        self.frames
+    }
+
     pub(crate) fn inflight_bytes(&self) -> usize {
         self.inflight_bytes
     }

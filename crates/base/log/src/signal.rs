@@ -74,13 +74,15 @@ impl Signal {
         std::mem::take(&mut self.state.lock().ready)
     }
 
-    /// Waits until [`enough`](Self::enough) is said, another log is ready, or the deadline.
-    pub(crate) fn linger(&self, deadline: Instant) {
+    /// Waits until [`enough`](Self::enough) is said, another log is ready, or the deadline; answers whether it
+    /// was enough.
+    pub(crate) fn linger(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         while !state.enough && !state.closing && state.ready.is_empty() {
             if self.roused.wait_until(&mut state, deadline).timed_out() {
-                return;
+                break;
             }
         }
+        state.enough
     }
 }
