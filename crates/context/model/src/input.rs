@@ -20,6 +20,7 @@ mod reader;
 mod tests;
 mod value;
 
+pub(crate) use reader::check_companions;
 pub use reader::{Mode, Reader};
 pub use value::holds_null;
 

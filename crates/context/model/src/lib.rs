@@ -14,6 +14,7 @@ pub mod fuzz;
 pub mod input;
 pub mod json;
 pub mod ld;
+pub mod limits;
 pub mod name;
 pub mod query;
 pub mod record;

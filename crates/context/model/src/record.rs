@@ -21,6 +21,8 @@
 
 use std::borrow::Cow;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 use triomphe::ThinArc;
 
@@ -584,30 +586,46 @@ impl<'a> Draft<'a> {
         Instance(&self.instances[index])
     }
 
-    /// Where the instance of `name` with `dataset` stands.
-    pub fn position(&self, name: Symbol, dataset: Option<&str>) -> Option<usize> {
-        (0..self.instances.len()).find(|at| {
-            let instance = self.instance(*at);
-            instance.name() == name && instance.dataset() == dataset
-        })
-    }
-
-    /// True when some instance of `name` is present.
-    pub fn has(&self, name: Symbol) -> bool {
-        (0..self.instances.len()).any(|at| self.instance(at).name() == name)
-    }
-
     /// Adds an encoded instance, next to its attribute's others.
     pub fn insert(&mut self, name: Symbol, bytes: Cow<'a, [u8]>) {
         let after = (0..self.instances.len()).rev().find(|at| self.instance(*at).name() == name);
         self.instances.insert(after.map_or(self.instances.len(), |at| at + 1), bytes);
     }
 
+    /// Drops empty places, and puts the instances from `new` on next to those of the same attribute.
+    pub(crate) fn bring_together(&mut self, new: usize) {
+        /// Steps up to which each instance is put in its place by looking for it.
+        const FEW: usize = 4096;
+        let added = self.instances.split_off(new);
+        self.instances.retain(|bytes| !bytes.is_empty());
+        let mut added = added.into_iter().filter(|bytes| !bytes.is_empty());
+        if added.size_hint().1.unwrap_or_default() * self.instances.len() <= FEW {
+            added.for_each(|bytes| self.insert(Instance(&bytes).name(), bytes));
+            return;
+        }
+        self.instances.extend(&mut added);
+        let mut ranks: HashMap<Symbol, usize, RandomState> = HashMap::default();
+        for at in 0..self.instances.len() {
+            let next = ranks.len();
+            ranks.entry(self.instance(at).name()).or_insert(next);
+        }
+        self.instances.sort_by_key(|bytes| ranks[&Instance(bytes).name()]);
+    }
+
+    /// Where the instances begin in the encoded record.
+    fn attributes_offset(&self) -> usize {
+        let scopes: usize = self.scopes.iter().map(|scope| scope.len() + 2).sum();
+        RECORD_HEADER + 4 * self.types.len() + self.id.len() + scopes
+    }
+
+    /// Size of the encoded record, in bytes.
+    pub fn size(&self) -> usize {
+        self.attributes_offset() + self.instances.iter().map(|instance| instance.len()).sum::<usize>()
+    }
+
     /// Encodes the record.
     pub fn encode(&self) -> Record {
-        let scopes: usize = self.scopes.iter().map(|scope| scope.len() + 2).sum();
-        let attributes = RECORD_HEADER + 4 * self.types.len() + self.id.len() + scopes;
-        let total = attributes + self.instances.iter().map(|instance| instance.len()).sum::<usize>();
+        let (attributes, total) = (self.attributes_offset(), self.size());
         let mut out = Vec::with_capacity(total);
         let expires = self.expires.map_or(NEVER, |at| at.0);
         for time in [self.created.0, self.modified.0, expires] {

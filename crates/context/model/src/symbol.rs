@@ -51,10 +51,10 @@ impl Budget {
     }
 }
 
-/// The table refused a new name.
+/// The table refused a new name: this many are all that there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too many distinct type and attribute names")]
-pub struct Full;
+#[error("this tenant has introduced {0} distinct names of types and attributes and may introduce no more")]
+pub struct Full(pub u32);
 
 type Hasher = foldhash::fast::RandomState;
 
@@ -106,7 +106,7 @@ impl Symbols {
             return Ok(symbol);
         }
         if *next as usize >= CAPACITY || !budget.charge() {
-            return Err(Full);
+            return Err(Full(budget.used()));
         }
         let symbol = Symbol(*next);
         let name: Arc<str> = name.into();
@@ -155,7 +155,7 @@ mod tests {
         let symbols = Symbols::new();
         let (small, other) = (Budget::new(1), Budget::new(1));
         symbols.intern("a", &small).unwrap();
-        assert_eq!(symbols.intern("b", &small), Err(Full));
+        assert_eq!(symbols.intern("b", &small), Err(Full(1)));
         assert!(symbols.intern("a", &small).is_ok());
         assert!(symbols.intern("b", &other).is_ok());
         assert_eq!((small.used(), other.used()), (1, 1));

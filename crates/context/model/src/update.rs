@@ -22,8 +22,10 @@ use crate::record::{Draft, InstanceDraft, Kind, Record};
 use crate::symbol::Symbol;
 use crate::time::Instant;
 
+mod edit;
 mod merge;
 
+use edit::{Edit, Known};
 pub use merge::Merge;
 
 /// What happened to one attribute instance.
@@ -95,6 +97,7 @@ pub fn create(input: EntityInput<'_>, now: Instant) -> Result<Record, Invalid> {
         let bytes = encode_new(attribute, now, now)?;
         draft.instances.push(Cow::Owned(bytes));
     }
+    edit::check(&draft)?;
     Ok(draft.encode())
 }
 
@@ -111,31 +114,30 @@ pub fn all_touched(record: &Record, effect: Effect) -> SmallVec<[Touched; 2]> {
 
 /// Replaces the whole entity but for its identifier and `createdAt` (5.6.18).
 pub fn replace(old: &Record, input: EntityInput<'_>, now: Instant) -> Result<Outcome, Invalid> {
-    let mut change = Edit::of(old, now);
+    let mut before = Edit::of(old, now);
+    let mut change = Edit::anew(old, now);
     if !input.types.is_empty() {
         change.draft.types = input.types;
     }
     change.draft.scopes = input.scopes.set().unwrap_or_default();
     change.draft.expires = input.expires.set();
-    let previous = std::mem::take(&mut change.draft.instances);
+    let mut stays = vec![false; before.draft.instances.len()];
     for attribute in input.attributes {
-        let was = old.attribute(attribute.name).find(|own| own.dataset() == attribute.dataset.as_deref());
+        let at = before.position(attribute.name, attribute.dataset.as_deref());
+        let was = at.map(|at| before.draft.instance(at));
         let name = attribute.name;
         let dataset = attribute.dataset.as_deref().map(Into::into);
         let bytes = encode_new(attribute, was.map_or(now, |own| own.created()), now)?;
-        change.draft.instances.push(Cow::Owned(bytes));
-        let new = change.draft.instance(change.draft.instances.len() - 1);
-        let changed = !was.is_some_and(|own| own.same_content(new));
+        let changed = !was.is_some_and(|own| own.same_content(crate::record::Instance::of_bytes(&bytes)));
         let effect = if was.is_some() { Effect::Updated } else { Effect::Created };
-        change.touched.push(Touched { name, dataset, effect, changed });
+        change.draft.instances.push(Cow::Owned(bytes));
+        change.touch(name, dataset, effect, changed);
+        at.into_iter().for_each(|at| stays[at] = true);
     }
-    drop(previous);
-    for gone in old.instances() {
-        if change.draft.position(gone.name(), gone.dataset()).is_none() {
-            change.touch(gone.name(), gone.dataset().map(Into::into), Effect::Deleted, true);
-        }
+    for (gone, _) in old.instances().zip(stays).filter(|(_, stays)| !stays) {
+        change.touch(gone.name(), gone.dataset().map(Into::into), Effect::Deleted, true);
     }
-    Ok(change.finish())
+    change.checked()
 }
 
 /// Appends attributes (5.6.3); with `no_overwrite` existing ones stay.
@@ -153,14 +155,14 @@ pub fn append(
     }
     change.set_expires(input.expires);
     for attribute in input.attributes {
-        let exists = change.draft.position(attribute.name, attribute.dataset.as_deref()).is_some();
-        if exists && no_overwrite {
+        let exists = no_overwrite && change.position(attribute.name, attribute.dataset.as_deref()).is_some();
+        if exists {
             change.not_updated.push((attribute.spelled.into_owned(), EXISTS));
         } else {
             change.put(attribute)?;
         }
     }
-    Ok(change.finish())
+    change.checked()
 }
 
 /// Updates attributes that exist (5.6.2); others are reported as not updated.
@@ -173,20 +175,21 @@ pub fn update(old: &Record, input: EntityInput<'_>, now: Instant) -> Result<Outc
         change.set_scopes(input.scopes);
     }
     change.set_expires(input.expires);
+    let known = Known::of(old, input.attributes.len());
     for attribute in input.attributes {
-        if change.draft.has(attribute.name) {
+        if known.has(attribute.name) {
             change.put(attribute)?;
         } else {
             change.not_updated.push((attribute.spelled.into_owned(), MISSING));
         }
     }
-    Ok(change.finish())
+    change.checked()
 }
 
 /// Overwrites members of one attribute instance (5.6.4, 5.5.8).
 pub fn partial_update(old: &Record, attribute: AttributeInput<'_>, now: Instant) -> Result<Outcome, Refused> {
     let mut change = Edit::of(old, now);
-    let Some(at) = change.draft.position(attribute.name, attribute.dataset.as_deref()) else {
+    let Some(at) = change.position(attribute.name, attribute.dataset.as_deref()) else {
         return Err(Refused::NoAttribute(attribute.spelled.into_owned()));
     };
     match attribute.content {
@@ -198,7 +201,7 @@ pub fn partial_update(old: &Record, attribute: AttributeInput<'_>, now: Instant)
             change.write_at(at, attribute.name, &instance);
         }
     }
-    Ok(change.finish())
+    Ok(change.checked()?)
 }
 
 /// Replaces an attribute with all its instances (5.6.19).
@@ -209,12 +212,12 @@ pub fn replace_attribute(
 ) -> Result<Outcome, Refused> {
     let mut change = Edit::of(old, now);
     for attribute in instances {
-        if change.draft.position(attribute.name, attribute.dataset.as_deref()).is_none() {
+        if change.position(attribute.name, attribute.dataset.as_deref()).is_none() {
             return Err(Refused::NoAttribute(attribute.spelled.into_owned()));
         }
         change.put(attribute)?;
     }
-    Ok(change.finish())
+    Ok(change.checked()?)
 }
 
 /// Which instances [`delete_attribute`] removes.
@@ -296,7 +299,7 @@ pub fn merge(old: &Record, input: EntityInput<'_>, how: Merge<'_>, now: Instant)
     for attribute in input.attributes {
         change.merge(attribute, how)?;
     }
-    Ok(change.finish())
+    change.checked()
 }
 
 /// A full instance from an input that must have a kind and a value.
@@ -352,145 +355,6 @@ fn own(draft: InstanceDraft<'_>) -> InstanceDraft<'static> {
         subs: draft.subs.into_iter().map(|(name, sub)| (name, own(sub))).collect(),
         created: draft.created,
         modified: draft.modified,
-    }
-}
-
-/// An entity under change.
-struct Edit<'r> {
-    draft: Draft<'r>,
-    now: Instant,
-    touched: SmallVec<[Touched; 2]>,
-    not_updated: Vec<(String, &'static str)>,
-    /// Types, scopes or `expiresAt` were written.
-    members_written: bool,
-}
-
-impl<'r> Edit<'r> {
-    fn of(old: &'r Record, now: Instant) -> Self {
-        Edit {
-            draft: Draft::of(old),
-            now,
-            touched: SmallVec::new(),
-            not_updated: Vec::new(),
-            members_written: false,
-        }
-    }
-
-    fn touch(&mut self, name: Symbol, dataset: Option<Box<str>>, effect: Effect, changed: bool) {
-        self.touched.push(Touched { name, dataset, effect, changed });
-    }
-
-    /// Types grow and never shrink (4.16, 5.6.2).
-    fn add_types(&mut self, types: &[Symbol]) {
-        for symbol in types {
-            if !self.draft.types.contains(symbol) {
-                self.draft.types.push(*symbol);
-                self.members_written = true;
-            }
-        }
-    }
-
-    fn add_scopes(&mut self, scopes: Vec<Cow<'_, str>>) {
-        for scope in scopes {
-            if !self.draft.scopes.contains(&scope) {
-                self.draft.scopes.push(Cow::Owned(scope.into_owned()));
-                self.members_written = true;
-            }
-        }
-    }
-
-    fn set_scopes(&mut self, change: Change<Vec<Cow<'_, str>>>) {
-        let scopes = match change {
-            Change::Keep => return,
-            Change::Remove => Vec::new(),
-            Change::Set(scopes) => scopes,
-        };
-        self.draft.scopes = scopes.into_iter().map(|scope| Cow::Owned(scope.into_owned())).collect();
-        self.members_written = true;
-    }
-
-    fn set_expires(&mut self, change: Change<Instant>) {
-        self.members_written |= change.is_mentioned();
-        change.apply_to(&mut self.draft.expires);
-    }
-
-    /// Writes a whole instance, new or in place of the one with its datasetId; a Null removes that one.
-    fn put(&mut self, attribute: AttributeInput<'_>) -> Result<(), Invalid> {
-        let at = self.draft.position(attribute.name, attribute.dataset.as_deref());
-        let Content::Set(input) = attribute.content else {
-            match at {
-                Some(at) => self.remove_at(at),
-                None => self.not_updated.push((attribute.spelled.into_owned(), MISSING)),
-            }
-            return Ok(());
-        };
-        let created = at.map_or(self.now, |at| self.draft.instance(at).created());
-        let mut instance = complete(*input, created, self.now).map_err(|e| e.at(&attribute.spelled))?;
-        instance.dataset = attribute.dataset;
-        match at {
-            Some(at) => self.write_at(at, attribute.name, &instance),
-            None => self.insert(attribute.name, &instance),
-        }
-        Ok(())
-    }
-
-    fn merge(&mut self, attribute: AttributeInput<'_>, how: Merge<'_>) -> Result<(), Invalid> {
-        let Some(at) = self.draft.position(attribute.name, attribute.dataset.as_deref()) else {
-            return self.merge_new(attribute, how);
-        };
-        match attribute.content {
-            Content::Remove => self.remove_at(at),
-            Content::Set(input) => {
-                let mut instance = self.draft.instance(at).draft();
-                merge::merge(&mut instance, *input, how, self.now).map_err(|e| e.at(&attribute.spelled))?;
-                let instance = own(instance);
-                self.write_at(at, attribute.name, &instance);
-            }
-        }
-        Ok(())
-    }
-
-    fn merge_new(&mut self, attribute: AttributeInput<'_>, how: Merge<'_>) -> Result<(), Invalid> {
-        let Content::Set(input) = attribute.content else { return Ok(()) };
-        let mut instance = complete(*input, self.now, self.now).map_err(|e| e.at(&attribute.spelled))?;
-        merge::finish_new(&mut instance, how)?;
-        instance.dataset = attribute.dataset;
-        self.insert(attribute.name, &instance);
-        Ok(())
-    }
-
-    fn insert(&mut self, name: Symbol, instance: &InstanceDraft<'_>) {
-        let mut bytes = Vec::with_capacity(instance.value.len() + 128);
-        instance.encode(name, &mut bytes);
-        self.draft.insert(name, Cow::Owned(bytes));
-        self.touch(name, instance.dataset.as_deref().map(Into::into), Effect::Created, true);
-    }
-
-    fn write_at(&mut self, at: usize, name: Symbol, instance: &InstanceDraft<'_>) {
-        let mut bytes = Vec::with_capacity(self.draft.instances[at].len() + instance.value.len());
-        instance.encode(name, &mut bytes);
-        let old = std::mem::replace(&mut self.draft.instances[at], Cow::Owned(bytes));
-        let before = crate::record::Instance::of_bytes(&old);
-        let changed = !before.same_content(self.draft.instance(at));
-        self.touch(name, instance.dataset.as_deref().map(Into::into), Effect::Updated, changed);
-    }
-
-    fn remove_at(&mut self, at: usize) {
-        let bytes = self.draft.instances.remove(at);
-        let instance = crate::record::Instance::of_bytes(&bytes);
-        self.touch(instance.name(), instance.dataset().map(Into::into), Effect::Deleted, true);
-    }
-
-    fn finish(mut self) -> Outcome {
-        let written = self.members_written || !self.touched.is_empty();
-        if written {
-            self.draft.modified = self.now;
-        }
-        Outcome {
-            record: written.then(|| self.draft.encode()),
-            touched: self.touched,
-            not_updated: self.not_updated,
-        }
     }
 }
 

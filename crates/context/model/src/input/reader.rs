@@ -8,15 +8,11 @@ use super::value::{self, Values};
 use super::{AttributeInput, Change, Content, EntityInput, InstanceInput, Invalid};
 use crate::json::{Kind as Json, Value};
 use crate::ld::Context;
+use crate::limits::{MAX_INSTANCES, MAX_SCOPES, MAX_SUBS, MAX_TYPES};
 use crate::name::{self, DEFAULT_DATASET, NULL, shown};
 use crate::record::{Kind, MAX_SLOTS, Slot};
 use crate::symbol::{Budget, Symbol, Symbols};
 use crate::time::Instant;
-
-/// Attribute instances in one entity, sub-attributes in one attribute.
-const MAX_INSTANCES: usize = 10_000;
-/// Types or scopes in one entity.
-const MAX_LIST: usize = 1_000;
 
 /// Which inputs the operation takes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -89,9 +85,6 @@ impl<'c> Reader<'c> {
         for (name, member) in value.members() {
             self.entity_member(&mut entity, name, member)?;
         }
-        if entity.attributes.len() > MAX_INSTANCES {
-            return Err(Invalid::new(format!("more than {MAX_INSTANCES} attribute instances")));
-        }
         unique_names(&entity.attributes)?;
         Ok(entity)
     }
@@ -107,6 +100,9 @@ impl<'c> Reader<'c> {
                 Err(Invalid::new("id and @id are the same member").at("id"))
             }
             "id" | "@id" => self.uri(member).map(|id| entity.id = Some(id)).map_err(|e| e.at("id")),
+            "type" | "@type" if !entity.types.is_empty() => {
+                Err(Invalid::new("type and @type are the same member").at("type"))
+            }
             "type" | "@type" => {
                 self.types(member).map(|types| entity.types = types).map_err(|e| e.at("type"))
             }
@@ -119,6 +115,8 @@ impl<'c> Reader<'c> {
             known if NOT_ATTRIBUTES.contains(&known) => {
                 Err(Invalid::new("belongs inside an attribute and cannot be one itself (4.5.1)").at(known))
             }
+            // Counted before names are interned: what is refused should introduce few of them.
+            _ if entity.attributes.len() >= MAX_INSTANCES => Err(too_many_instances()),
             _ => self.attribute_into(&mut entity.attributes, name, member),
         }
     }
@@ -144,7 +142,8 @@ impl<'c> Reader<'c> {
             )));
         }
         let expanded = self.context.expand(name).map_err(|error| Invalid::new(error.to_string()))?;
-        self.symbols.intern(&expanded, self.budget).map_err(|error| Invalid::new(error.to_string()))
+        let refuse = |full| Invalid::new(format!("the name \"{}\" is one too many: {full}", shown(name)));
+        self.symbols.intern(&expanded, self.budget).map_err(refuse)
     }
 
     fn uri<'d>(&self, value: Value<'d>) -> Result<Cow<'d, str>, Invalid> {
@@ -157,6 +156,9 @@ impl<'c> Reader<'c> {
 
     fn types(&self, value: Value<'_>) -> Result<SmallVec<[Symbol; 2]>, Invalid> {
         let mut types = SmallVec::new();
+        if value.items().count() > MAX_TYPES {
+            return Err(Invalid::new(format!("more than {MAX_TYPES} types")));
+        }
         if value.is_array() {
             for item in value.items() {
                 let symbol = self.type_name(item)?;
@@ -167,11 +169,10 @@ impl<'c> Reader<'c> {
         } else {
             types.push(self.type_name(value)?);
         }
-        match types.len() {
-            0 => Err(Invalid::new("must name at least one type (4.16)")),
-            count if count > MAX_LIST => Err(Invalid::new(format!("more than {MAX_LIST} types"))),
-            _ => Ok(types),
+        if types.is_empty() {
+            return Err(Invalid::new("must name at least one type (4.16)"));
         }
+        Ok(types)
     }
 
     fn type_name(&self, value: Value<'_>) -> Result<Symbol, Invalid> {
@@ -187,8 +188,8 @@ impl<'c> Reader<'c> {
             return self.removal();
         }
         let items: Vec<Value<'d>> = if value.is_array() { value.items().collect() } else { vec![value] };
-        if items.len() > MAX_LIST {
-            return Err(Invalid::new(format!("more than {MAX_LIST} scopes")));
+        if items.len() > MAX_SCOPES {
+            return Err(Invalid::new(format!("more than {MAX_SCOPES} scopes")));
         }
         let scopes = items.into_iter().map(scope).collect::<Result<Vec<_>, _>>()?;
         Ok(if scopes.is_empty() { Change::Remove } else { Change::Set(scopes) })
@@ -243,6 +244,9 @@ impl<'c> Reader<'c> {
             }
         } else {
             into.push(self.instance(name, spelled, value)?);
+        }
+        if into.len() > MAX_INSTANCES {
+            return Err(too_many_instances());
         }
         unique_datasets(&into[from..])
     }
@@ -369,6 +373,9 @@ impl<'c> Reader<'c> {
     ) -> Result<(), Invalid> {
         let refuse = |error: Invalid| error.at(&name);
         match name.as_ref() {
+            "type" | "@type" if input.kind_is_explicit => {
+                return Err(Invalid::new("type and @type are the same member").at("type"));
+            }
             "type" | "@type" => {
                 input.kind = Some(attribute_type(member).map_err(|error| error.at("type"))?);
                 input.kind_is_explicit = true;
@@ -399,10 +406,10 @@ impl<'c> Reader<'c> {
                 return Err(refuse(Invalid::new("is for notifications alone (4.5.2.2)")));
             }
             _ => {
-                if input.subs.len() >= MAX_INSTANCES {
-                    return Err(Invalid::new(format!("more than {MAX_INSTANCES} sub-attributes")));
-                }
                 self.attribute_into(&mut input.subs, name, member)?;
+                if input.subs.len() > MAX_SUBS {
+                    return Err(Invalid::new(format!("more than {MAX_SUBS} sub-attributes")));
+                }
             }
         }
         Ok(())
@@ -474,16 +481,7 @@ impl<'c> Reader<'c> {
     fn check_members(&self, input: &InstanceInput<'_>) -> Result<(), Invalid> {
         let Some(kind) = input.kind else { return Ok(()) };
         let has = |slot: Slot| input.slots.iter().any(|(tag, _)| *tag == slot);
-        let unitless = !matches!(kind, Kind::Property | Kind::ListProperty);
-        if unitless && input.unit_code.is_mentioned() {
-            return Err(Invalid::new(format!("a {} has no unit", kind.name())).at("unitCode"));
-        }
-        if !kind.is_relationship() && has(Slot::ObjectType) {
-            return Err(Invalid::new("belongs to relationships alone").at("objectType"));
-        }
-        if kind.is_relationship() && has(Slot::ValueType) {
-            return Err(Invalid::new("belongs to properties alone").at("valueType"));
-        }
+        check_companions(kind, input.unit_code.is_mentioned(), has)?;
         if kind == Kind::LanguageProperty && !input.slots.iter().all(|slot| self.is_lang_string(slot)) {
             return Err(Invalid::new("of a LanguageProperty must be langString (5.2.32)").at("valueType"));
         }
@@ -511,6 +509,24 @@ fn scope(item: Value<'_>) -> Result<Cow<'_, str>, Invalid> {
          by / (4.18)",
         shown(&text)
     )))
+}
+
+fn too_many_instances() -> Invalid {
+    Invalid::new(format!("more than {MAX_INSTANCES} attribute instances"))
+}
+
+/// Members that stand beside the value of some kinds alone (4.5.2.2, 4.5.3.2).
+pub(crate) fn check_companions(kind: Kind, unit: bool, has: impl Fn(Slot) -> bool) -> Result<(), Invalid> {
+    if unit && !matches!(kind, Kind::Property | Kind::ListProperty) {
+        return Err(Invalid::new(format!("a {} has no unit", kind.name())).at("unitCode"));
+    }
+    if !kind.is_relationship() && has(Slot::ObjectType) {
+        return Err(Invalid::new("belongs to relationships alone").at("objectType"));
+    }
+    if kind.is_relationship() && has(Slot::ValueType) {
+        return Err(Invalid::new("belongs to properties alone").at("valueType"));
+    }
+    Ok(())
 }
 
 fn attribute_type(value: Value<'_>) -> Result<Kind, Invalid> {

@@ -5,12 +5,10 @@ use std::borrow::Cow;
 use super::Invalid;
 use crate::json::{self, Doc, Kind as Json, Value};
 use crate::ld::Context;
+use crate::limits::MAX_ITEMS;
 use crate::name::{self, NULL};
 use crate::query::geo;
 use crate::record::Kind;
-
-/// Longest list of relationship targets, vocabulary terms or languages.
-const MAX_ITEMS: usize = 10_000;
 
 const GEOMETRIES: [&str; 7] =
     ["Point", "MultiPoint", "LineString", "MultiLineString", "Polygon", "MultiPolygon", "GeometryCollection"];

@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::input::{AttributeInput, Change, Content, InstanceInput, Invalid};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use crate::input::{AttributeInput, Change, Content, InstanceInput, Invalid, check_companions};
 use crate::json::{self, Doc, Kind as Json, Value};
+use crate::limits::MAX_SUBS;
 use crate::name::NULL;
-use crate::record::{InstanceDraft, Kind, Slot};
+use crate::record::{InstanceDraft, Kind, MAX_SLOTS, Slot};
 use crate::symbol::Symbol;
 use crate::time::Instant;
 
@@ -30,7 +34,7 @@ pub(super) fn overwrite<'a>(
     } else if input.kind_is_explicit {
         check_kind(instance.kind, &input)?;
     }
-    members(instance, &mut input);
+    members(instance, &mut input)?;
     instance.modified = now;
     for sub in input.subs {
         put_sub(instance, sub, now)?;
@@ -50,7 +54,7 @@ pub(super) fn merge<'a>(
     } else if input.kind_is_explicit {
         check_kind(instance.kind, &input)?;
     }
-    members(instance, &mut input);
+    members(instance, &mut input)?;
     instance.modified = now;
     if let (false, Some((at, spelled))) = (input.observed.is_mentioned(), how.observed) {
         instance.observed = Some((at, Cow::Owned(spelled.to_owned())));
@@ -90,7 +94,7 @@ fn check_kind(stored: Kind, input: &InstanceInput<'_>) -> Result<(), Invalid> {
     Err(Invalid::new(format!("is a {} and cannot become a {} (5.5.8)", stored.name(), kind.name())))
 }
 
-fn members<'a>(instance: &mut InstanceDraft<'a>, input: &mut InstanceInput<'a>) {
+fn members<'a>(instance: &mut InstanceDraft<'a>, input: &mut InstanceInput<'a>) -> Result<(), Invalid> {
     let take = |change: &mut Change<_>| std::mem::replace(change, Change::Keep);
     if input.observed.is_mentioned() {
         let observed = match &input.observed {
@@ -112,6 +116,12 @@ fn members<'a>(instance: &mut InstanceDraft<'a>, input: &mut InstanceInput<'a>) 
             instance.slots.push((tag, symbol));
         }
     }
+    // The input may have left the kind open, so the instance is asked what it has become.
+    if instance.slots.len() > MAX_SLOTS {
+        return Err(Invalid::new(format!("more than {MAX_SLOTS} types")));
+    }
+    let has = |slot: Slot| instance.slots.iter().any(|(own, _)| *own == slot);
+    check_companions(instance.kind, instance.unit_code.is_some(), has)
 }
 
 fn sub_position(instance: &InstanceDraft<'_>, name: Symbol, dataset: Option<&str>) -> Option<usize> {
@@ -136,6 +146,9 @@ fn put_sub<'a>(
     draft.dataset = sub.dataset;
     match at {
         Some(at) => instance.subs[at].1 = draft,
+        None if instance.subs.len() >= MAX_SUBS => {
+            return Err(Invalid::new(format!("more than {MAX_SUBS} sub-attributes")));
+        }
         None => {
             // Instances of one name stay neighbours, as the record's layout wants them.
             let last = instance.subs.iter().rposition(|(own, _)| *own == sub.name);
@@ -225,48 +238,70 @@ fn merge_json(old: &str, patch: &str) -> Result<String, Invalid> {
     String::from_utf8(out).map_err(|_| Invalid::new("the value cannot be merged"))
 }
 
+/// The members of an object, for a number of questions.
+enum Members<'d> {
+    Few(Option<Value<'d>>),
+    Many(HashMap<Cow<'d, str>, Value<'d>, RandomState>),
+}
+
+impl<'d> Members<'d> {
+    /// The members of `object`, none if there is no object, to be asked `questions` times.
+    fn of(object: Option<Value<'d>>, questions: usize) -> Self {
+        /// Comparisons up to which members are found by looking at each.
+        const FEW: usize = 256;
+        let members = object.into_iter().flat_map(Value::members);
+        if members.clone().count() * questions <= FEW {
+            return Members::Few(object);
+        }
+        Members::Many(members.collect())
+    }
+
+    fn get(&self, name: &str) -> Option<Value<'d>> {
+        match self {
+            Members::Few(object) => object.and_then(|object| object.get(name)),
+            Members::Many(members) => members.get(name).copied(),
+        }
+    }
+}
+
 fn merge_into(out: &mut Vec<u8>, old: Option<Value<'_>>, patch: Value<'_>) {
     if patch.kind() != Json::Object {
         out.extend_from_slice(patch.minified().as_bytes());
         return;
     }
     let old = old.filter(|old| old.is_object());
+    let old_members = || old.into_iter().flat_map(Value::members);
+    let changes = Members::of(Some(patch), old_members().count());
+    let known = Members::of(old, patch.members().count());
     out.push(b'{');
     let mut first = true;
-    let mut comma = |out: &mut Vec<u8>| {
+    let mut member = |out: &mut Vec<u8>, name: &str| {
         if !std::mem::take(&mut first) {
             out.push(b',');
         }
+        json::write_string(out, name);
+        out.push(b':');
     };
-    for (name, value) in old.into_iter().flat_map(Value::members) {
-        match patch.get(&name) {
-            Some(change) if change.is_str(NULL) => continue,
+    for (name, value) in old_members() {
+        match changes.get(&name) {
+            Some(change) if change.is_str(NULL) => {}
             Some(change) => {
-                comma(out);
-                write_name(out, &name);
+                member(out, &name);
                 merge_into(out, Some(value), change);
             }
             None => {
-                comma(out);
-                write_name(out, &name);
+                member(out, &name);
                 out.extend_from_slice(value.minified().as_bytes());
             }
         }
     }
     for (name, change) in patch.members() {
-        let known = old.is_some_and(|old| old.get(&name).is_some());
-        if !known && !change.is_str(NULL) {
-            comma(out);
-            write_name(out, &name);
+        if known.get(&name).is_none() && !change.is_str(NULL) {
+            member(out, &name);
             merge_into(out, None, change);
         }
     }
     out.push(b'}');
-}
-
-fn write_name(out: &mut Vec<u8>, name: &str) {
-    json::write_string(out, name);
-    out.push(b':');
 }
 
 #[cfg(test)]
@@ -283,5 +318,17 @@ mod tests {
         ] {
             assert_eq!(merge_json(old, patch).unwrap(), merged);
         }
+    }
+
+    #[test]
+    fn objects_with_many_members_merge_alike() {
+        let object = |names: std::ops::Range<usize>, value: usize| {
+            let members: Vec<String> = names.map(|n| format!("\"m{n}\":{value}")).collect();
+            members.join(",")
+        };
+        let old = format!("{{{}}}", object(0..60, 1));
+        let patch = format!("{{\"m0\":\"{NULL}\",{},\"none\":\"{NULL}\"}}", object(40..80, 2));
+        let merged = format!("{{{},{},{}}}", object(1..40, 1), object(40..60, 2), object(60..80, 2));
+        assert_eq!(merge_json(&old, &patch).unwrap(), merged);
     }
 }

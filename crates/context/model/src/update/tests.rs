@@ -7,6 +7,8 @@ use crate::ld::Context;
 use crate::render::{Renderer, Style};
 use crate::symbol::{Budget, Symbols};
 
+mod wide;
+
 struct World {
     symbols: Symbols,
     budget: Budget,
@@ -228,6 +230,14 @@ fn replace_keeps_the_creation_time_alone_5_6_18() {
     assert_eq!((record.created(), record.modified()), (Instant(1_000_000), NOW));
     let deleted = outcome.touched.iter().filter(|touched| touched.effect == Effect::Deleted).count();
     assert_eq!((outcome.touched.len(), deleted), (3, 2));
+}
+
+#[test]
+fn replace_writes_also_where_there_are_no_attributes_5_6_18() {
+    let world = World::new();
+    let old = r#"{"id":"urn:a:1","type":"T","scope":"/a"}"#;
+    let new = r#"{"id":"urn:a:1","type":"U","scope":"/b"}"#;
+    world.check(old, CREATE, new, |o, i| replace(o, i, NOW), new);
 }
 
 #[test]
