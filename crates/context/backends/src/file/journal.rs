@@ -176,6 +176,10 @@ impl Journal for FileJournal {
     }
 
     fn append(&self, entry: &Entry<'_>) -> u64 {
+        if self.halt.is_set() {
+            // The engine may rest on what was refused; none of it may come back after a restart.
+            return NEVER;
+        }
         noting::next(&self.noting);
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.clear();
