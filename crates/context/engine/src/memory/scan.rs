@@ -3,13 +3,13 @@
 //! Candidates come in order of identifier whatever the index: exact identifiers sorted, one type's index,
 //! or several merged. An index may over-select; [`trifid_context_model::query::entity::Filter`] decides.
 //!
-//! A walk lets the other requests of its core run after every [`STEP`] candidates, so that a query over a
-//! million entities delays nobody by more than a step. A sorted answer keeps the entities up to the end of
+//! A walk lets the other requests of its core run after every [`STEP`] candidates, and sooner when they are
+//! large or costly, so that a query over a million entities delays nobody by more than a step. A sorted answer keeps the entities up to the end of
 //! its page and no others, however many match.
 
 use trifid_context_model::query::entity::{Filter, Hints};
 use trifid_context_model::query::order::{Ordering, SortKey};
-use trifid_context_model::query::q::Env;
+use trifid_context_model::query::q::{Env, GaveUp};
 use trifid_context_model::record::Record;
 use trifid_context_model::symbol::Symbols;
 
@@ -20,8 +20,13 @@ use crate::action::is_expired;
 use crate::limits::MAX_HELD;
 use crate::store::{Page, Query, Sink, StoreError};
 
-/// Candidates decided before others run: a fraction of a millisecond of most filters.
-const STEP: usize = 1024;
+/// Candidates decided before others run: a fraction of a millisecond of most filters. One that takes more work than
+/// most counts for several.
+const STEP: u32 = 1024;
+/// Work of evaluating `q` that counts as one candidate.
+const WORK_OF_ONE: u32 = 32;
+/// Bytes of a record that count as one candidate: what relations between shapes cost goes by them.
+const BYTES_OF_ONE: u32 = 1024;
 /// Entities beyond the page that a sort gathers before it throws the greatest away.
 const SLACK: usize = 4096;
 
@@ -101,10 +106,9 @@ impl<'s> Scan<'s> {
         let mut walk = self.walk();
         let mut left = STEP;
         while let Some(record) = walk.next(self.tenant) {
-            if !self.visit(&record, visit)? {
+            if !self.visit(&record, &mut left, visit)? {
                 return Ok(());
             }
-            left -= 1;
             if left == 0 {
                 left = STEP;
                 walk.passed(record);
@@ -116,8 +120,9 @@ impl<'s> Scan<'s> {
         Ok(())
     }
 
-    /// Decides one candidate; false ends the walk.
-    fn visit(&self, record: &Borrowed, visit: Visit<'_>) -> Result<bool, StoreError> {
+    /// Decides one candidate and takes its cost off `left`; false ends the walk.
+    fn visit(&self, record: &Borrowed, left: &mut u32, visit: Visit<'_>) -> Result<bool, StoreError> {
+        *left -= 1;
         let Some(record) = record.as_ref() else { return Ok(true) };
         if is_expired(record, self.query.now) {
             return Ok(true);
@@ -125,11 +130,18 @@ impl<'s> Scan<'s> {
         let linked = |id: &str| self.tenant.get(id).and_then(|record| record.as_ref().cloned());
         let env = Env::linked(self.symbols, &linked);
         let matches = self.query.filter.matches(record, &env);
-        if env.links.exhausted() {
+        match env.gave_up() {
             // What was found by then proves nothing (4.9).
-            return Err(StoreError::TooComplex("the query follows too many links; narrow it"));
+            Some(GaveUp::Links) => Err(StoreError::TooComplex("the query follows too many links; narrow it")),
+            Some(GaveUp::Work) => Err(StoreError::TooComplex(
+                "q compares too much in one entity; ask for fewer values, patterns or terms",
+            )),
+            None => {
+                let bytes = u32::try_from(record.size()).unwrap_or(u32::MAX);
+                *left = left.saturating_sub(env.work() / WORK_OF_ONE + bytes / BYTES_OF_ONE);
+                Ok(!matches || visit(record))
+            }
         }
-        Ok(!matches || visit(record))
     }
 
     fn walk(&self) -> Walk {

@@ -11,13 +11,17 @@ use std::cmp::Ordering;
 use super::compile::{Bound, BoundHop, Compiled, First, Node, Target};
 use super::{Operand, Test};
 use crate::query::dataset::DatasetIds;
-use crate::query::limits::MAX_LINKED;
+use crate::query::limits::{MAX_LINKED, MAX_WORK};
 use crate::query::literal::{self, Literal};
 use crate::query::names::Member;
 use crate::query::raw::{self, Raw, Shape, Text};
 use crate::record::{Instance, Kind, Record, Slot};
 use crate::symbol::Symbols;
 use crate::time::{self, Instant};
+
+/// Bytes that count as one unit of work when they are passed over, and when they are compared.
+const BYTES_PASSED: usize = 64;
+const BYTES_TESTED: usize = 16;
 
 /// Finds a linked entity by its identifier.
 pub type Resolve<'a> = dyn Fn(&str) -> Option<Record> + 'a;
@@ -47,16 +51,6 @@ impl<'a> Links<'a> {
         Links { resolve: Some(resolve), left: Cell::new(MAX_LINKED), exhausted: Cell::new(false) }
     }
 
-    /// True when some evaluation gave up after [`MAX_LINKED`] linked entities; its answer was "no match".
-    pub fn exhausted(&self) -> bool {
-        self.exhausted.get()
-    }
-
-    /// Grants a new evaluation its full number of visits.
-    pub(crate) fn restart(&self) {
-        self.left.set(MAX_LINKED);
-    }
-
     fn get(&self, id: &str) -> Option<Record> {
         let resolve = self.resolve?;
         let left = self.left.get().checked_sub(1);
@@ -66,31 +60,70 @@ impl<'a> Links<'a> {
     }
 }
 
+/// The bound that made an evaluation give up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GaveUp {
+    /// More than [`MAX_LINKED`] linked entities.
+    Links,
+    /// More than [`MAX_WORK`].
+    Work,
+}
+
 /// What evaluation needs beside the record.
 #[derive(Debug)]
 pub struct Env<'a> {
     /// The table that the records' symbols come from.
     pub symbols: &'a Symbols,
     /// Access to linked entities.
-    pub links: Links<'a>,
+    links: Links<'a>,
+    /// Work done by the present evaluation; beyond [`MAX_WORK`] it answers "no match".
+    work: Cell<u32>,
 }
 
 impl<'a> Env<'a> {
     /// Without linked entities.
     pub fn new(symbols: &'a Symbols) -> Self {
-        Env { symbols, links: Links::none() }
+        Env { symbols, links: Links::none(), work: Cell::new(0) }
     }
 
     /// With linked entities found by `resolve`.
     pub fn linked(symbols: &'a Symbols, resolve: &'a Resolve<'a>) -> Self {
-        Env { symbols, links: Links::new(resolve) }
+        Env { symbols, links: Links::new(resolve), work: Cell::new(0) }
+    }
+
+    /// Whether an evaluation gave up; its answer was "no match", which proves nothing.
+    pub fn gave_up(&self) -> Option<GaveUp> {
+        if self.links.exhausted.get() {
+            return Some(GaveUp::Links);
+        }
+        (self.work() > MAX_WORK).then_some(GaveUp::Work)
+    }
+
+    /// Work done by the last evaluation, in the unit of [`MAX_WORK`].
+    pub fn work(&self) -> u32 {
+        self.work.get()
+    }
+
+    /// Grants a new evaluation all that one may use; what made one give up is remembered.
+    fn restart(&self) {
+        self.links.left.set(MAX_LINKED);
+        if self.work() <= MAX_WORK {
+            self.work.set(0);
+        }
+    }
+
+    /// Notes work to be done; false when it is too much.
+    fn affords(&self, work: usize) -> bool {
+        let work = u32::try_from(work).unwrap_or(u32::MAX);
+        self.work.set(self.work().saturating_add(work));
+        self.work() <= MAX_WORK
     }
 }
 
 impl Compiled {
     /// True when `record` satisfies the query; `datasets` limits the instances that are looked at (4.5.5).
     pub fn matches(&self, record: &Record, env: &Env<'_>, datasets: Option<&DatasetIds>) -> bool {
-        env.links.restart();
+        env.restart();
         self.root.matches(record, env, datasets)
     }
 }
@@ -119,8 +152,14 @@ impl Bound {
         env: &Env<'_>,
         datasets: Option<&DatasetIds>,
     ) -> bool {
+        // The way to the target leads over the record's bytes in the worst case.
+        if !env.affords(1 + record.size() / BYTES_PASSED) {
+            return false;
+        }
         let Some((hop, rest)) = hops.split_first() else {
-            return self.target.any(record, env.symbols, datasets, &mut |found| found.satisfies(&self.test));
+            let test = &self.test;
+            let mut visit = |found: Found<'_>| env.affords(found.cost(test)) && found.satisfies(test);
+            return self.target.any(record, env.symbols, datasets, &mut visit);
         };
         let Some(relationship) = hop.relationship.symbol(env.symbols) else { return false };
         let instances = record.attribute(relationship).filter(|own| selected(own, datasets));
@@ -303,6 +342,23 @@ fn instance_member(
 }
 
 impl Found<'_> {
+    /// What a test of this value costs at most, in the unit of [`MAX_WORK`].
+    fn cost(self, test: &Test) -> usize {
+        let bytes = match self {
+            Found::Value(raw) | Found::Objects(raw) | Found::Languages(raw) => raw.as_text().len(),
+            Found::Plain(text) => text.len(),
+            Found::Scopes(record) => record.size(),
+            Found::Instant(_) | Found::Types(..) => 0,
+        };
+        let times = match test {
+            Test::Exists | Test::Absent => 0,
+            Test::Equal { operand: Operand::List(values), .. } => values.len(),
+            Test::Equal { .. } | Test::Order { .. } => 1,
+            Test::Pattern { .. } => 2,
+        };
+        1 + (bytes / BYTES_TESTED).saturating_mul(times)
+    }
+
     fn satisfies(self, test: &Test) -> bool {
         match test {
             // Asked only whether there is a target; the caller negates for absence.

@@ -15,7 +15,7 @@ mod parse;
 pub(crate) use compile::Target;
 pub use compile::{Compiled, Options};
 pub(crate) use eval::Found;
-pub use eval::{Env, Links, Resolve};
+pub use eval::{Env, GaveUp, Links, Resolve};
 pub(crate) use parse::attribute_path;
 
 use super::error::Error;

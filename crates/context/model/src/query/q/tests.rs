@@ -450,8 +450,31 @@ fn an_evaluation_visits_a_bounded_number_of_linked_entities() {
     };
     let env = Env::linked(&world.symbols, &resolve);
     assert!(!compile("r{r{r{r{x}}}}==1").matches(&entity, &env, None));
-    assert!(env.links.exhausted());
+    assert_eq!(env.gave_up(), Some(GaveUp::Links));
     assert_eq!(visits.get(), MAX_LINKED);
+}
+
+#[test]
+fn a_query_that_compares_too_much_gives_up() {
+    let world = World::new();
+    let items = vec!["7"; 200_000].join(",");
+    let record = world.with(&property(serde_json::from_str(&format!("[{items}]")).unwrap()));
+    let values: Vec<String> = (100..400).map(|n| n.to_string()).collect();
+    let list = values.join(",");
+    let patterns = vec!["a~=\"x\""; 400].join(";");
+    for (text, gave_up) in [
+        ("a==7".to_owned(), None),
+        ("a==8".to_owned(), None),
+        (format!("a=={list}"), Some(GaveUp::Work)),
+        (format!("a!={list}"), Some(GaveUp::Work)),
+        (format!("{patterns}|a==8"), None),
+        (vec!["a==8"; 400].join("|"), Some(GaveUp::Work)),
+    ] {
+        let env = Env::new(&world.symbols);
+        let matched = compile(&text).matches(&record, &env, None);
+        assert_eq!(env.gave_up(), gave_up, "{}", &text[..20]);
+        assert_eq!(matched, text == "a==7", "{}", &text[..20]);
+    }
 }
 
 #[test]
