@@ -1,6 +1,6 @@
 //! One change to one entity, as data: what a store applies under whatever protects that entity.
 //!
-//! [`Action::apply`] is the only place where an operation of clause 5.6 meets the current state, so every
+//! [`Op::apply`] is the only place where an operation of clause 5.6 meets the current state, so every
 //! store gives the same answers. It is pure but for the record it makes.
 
 use std::borrow::Cow;

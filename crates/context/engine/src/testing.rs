@@ -1,7 +1,7 @@
 //! The behavioural suite of [`EntityStore`]: one corpus of operations, run on any store, its answers
 //! written down. The store in memory is the specification: another store's transcript must be equal to its.
 //!
-//! A test of a store does three things: [`transcript`] of the scripted corpus, [`random`] with some seeds,
+//! A test of a store does three things: [`transcript`] of the scripted corpus, the [`random_steps`] of some seeds,
 //! and [`consistent`] on what they leave.
 
 use std::fmt::Write as _;

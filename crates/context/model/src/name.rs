@@ -63,7 +63,8 @@ fn is_word(text: &str) -> bool {
     chars.next().is_some_and(char::is_alphabetic) && chars.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// True for a scope: levels of [`is_word`] form separated by `/`, with or without a leading one (4.18).
+/// True for a scope: levels, each a letter and then letters, digits and underscores, separated by `/`, with or
+/// without a leading one (4.18).
 pub fn is_scope(text: &str) -> bool {
     text.len() <= MAX_LEN && text.strip_prefix('/').unwrap_or(text).split('/').all(is_word)
 }

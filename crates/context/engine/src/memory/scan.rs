@@ -3,9 +3,9 @@
 //! Candidates come in order of identifier whatever the index: exact identifiers sorted, one type's index,
 //! or several merged. An index may over-select; [`trifid_context_model::query::entity::Filter`] decides.
 //!
-//! A walk lets the other requests of its core run after every [`STEP`] candidates, and sooner when they are
-//! large or costly, so that a query over a million entities delays nobody by more than a step. A sorted answer keeps the entities up to the end of
-//! its page and no others, however many match.
+//! A walk lets the other requests of its core run after every [`STEP`] candidates, and sooner when they are large or
+//! costly, so that a query over a million entities delays nobody by more than a step. A sorted answer keeps the
+//! entities up to the end of its page and no others, however many match.
 
 use trifid_context_model::query::entity::{Filter, Hints};
 use trifid_context_model::query::order::{Ordering, SortKey};
