@@ -12,13 +12,13 @@ use trifid_context_model::render::{Join, Renderer, Style};
 
 use crate::conformance::Downgrade;
 use crate::exchange::{Asked, Exchange};
-use crate::limits::LINKED_ENTITIES_MAX;
+use crate::limits::{ANSWER_BYTES_MAX, LINKED_ENTITIES_MAX};
 use crate::linked::Found;
 use crate::media::Media;
 use crate::params::Params;
 use crate::prefer::Prefer;
 use crate::present::{self, JoinForm, Joining};
-use crate::problem::Refusal;
+use crate::problem::{Kind, Problem, Refusal};
 use crate::reply::Reply;
 
 /// The form of an answer.
@@ -141,6 +141,18 @@ impl<'x> Answering<'x> {
     }
 }
 
+/// Refuses an answer that has grown beyond what one may hold.
+pub(crate) fn check_size(bytes: usize) -> Result<(), Refusal> {
+    if bytes <= ANSWER_BYTES_MAX {
+        return Ok(());
+    }
+    let detail = format!(
+        "the entities of this answer take more than {ANSWER_BYTES_MAX} bytes; ask for fewer with `limit`, or for less of \
+         each with `pick`"
+    );
+    Err(Problem::new(Kind::TooManyResults, detail).into())
+}
+
 /// Writes a list of entities with those that they link to.
 pub(crate) fn write_list(
     renderer: &Renderer<'_>,
@@ -152,7 +164,9 @@ pub(crate) fn write_list(
     renderer.open_list(out);
     match form {
         JoinForm::Inline => roots.iter().for_each(|root| {
-            renderer.item_joined(root, join, out);
+            if out.len() <= ANSWER_BYTES_MAX {
+                renderer.item_joined(root, join, out);
+            }
         }),
         JoinForm::Flat => {
             roots.iter().for_each(|root| {

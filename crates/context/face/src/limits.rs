@@ -6,6 +6,10 @@ pub(crate) const PAGE_ELEMENTS_DEFAULT: usize = 20;
 /// Elements of a page at most; a greater `limit` is refused rather than cut.
 pub(crate) const PAGE_ELEMENTS_MAX: usize = 1000;
 
+/// Bytes of entities in one answer: a page of large ones, or one that repeats a large one, is held in memory while it
+/// is sent.
+pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 20;
+
 /// Elements that `offset` may skip: skipping costs a step each.
 pub(crate) const OFFSET_ELEMENTS_MAX: usize = 10_000_000;
 

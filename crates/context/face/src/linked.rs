@@ -9,13 +9,18 @@ use std::collections::hash_map::Entry;
 use trifid_context_model::json::{Doc, Value};
 use trifid_context_model::record::{Instance, Record};
 
+use crate::answering::check_size;
 use crate::exchange::Exchange;
 use crate::limits::LINKED_ENTITIES_MAX;
 use crate::problem::Refusal;
 
 /// Linked entities by identifier; what was looked for and not found is there without a record.
 #[derive(Debug, Default)]
-pub(crate) struct Found(HashMap<String, Option<Record>>);
+pub(crate) struct Found {
+    records: HashMap<String, Option<Record>>,
+    /// Of all records found.
+    bytes: usize,
+}
 
 impl Found {
     /// Follows the relationships of `roots` for `levels` steps.
@@ -38,7 +43,7 @@ impl Found {
 
     /// The entity of this identifier.
     pub(crate) fn get(&self, id: &str) -> Option<Record> {
-        self.0.get(id).cloned().flatten()
+        self.records.get(id).cloned().flatten()
     }
 
     /// What `records` link to and was not looked for before, as far as the budget goes.
@@ -47,10 +52,10 @@ impl Found {
         let relationships =
             records.iter().flat_map(Record::instances).filter(|own| own.kind().is_relationship());
         for id in relationships.flat_map(targets) {
-            if self.0.len() >= LINKED_ENTITIES_MAX {
+            if self.records.len() >= LINKED_ENTITIES_MAX {
                 break;
             }
-            if let Entry::Vacant(place) = self.0.entry(id) {
+            if let Entry::Vacant(place) = self.records.entry(id) {
                 wanted.push(place.key().clone());
                 place.insert(None);
             }
@@ -63,8 +68,10 @@ impl Found {
         let mut level = Vec::new();
         let mut take = |record: &Record| level.push(record.clone());
         exchange.broker.read(exchange.tenant, &ids, &mut take).await?;
+        self.bytes += level.iter().map(Record::size).sum::<usize>();
+        check_size(self.bytes)?;
         for record in &level {
-            self.0.insert(record.id().to_owned(), Some(record.clone()));
+            self.records.insert(record.id().to_owned(), Some(record.clone()));
         }
         Ok(level)
     }

@@ -4,8 +4,9 @@ use trifid_context_engine::store::{Page, Sink};
 use trifid_context_model::record::Record;
 use trifid_context_model::render::Join;
 
-use crate::answering::{Answering, list_buffer, note_list, write_list};
+use crate::answering::{Answering, check_size, list_buffer, note_list, write_list};
 use crate::exchange::Exchange;
+use crate::limits::ANSWER_BYTES_MAX;
 use crate::media::ENTITY_MEDIA;
 use crate::paging::Neighbours;
 use crate::params::{Paging, Param, Params, Set, body};
@@ -82,6 +83,7 @@ impl Query<'_, '_> {
             None => self.plain(exchange, paging, &mut out).await?,
             Some(joining) => self.joined(exchange, joining, paging, &mut out).await?,
         };
+        check_size(out.len())?;
         note_list(&out);
         Ok((self.answering.reply(out), page, paging))
     }
@@ -97,7 +99,9 @@ impl Query<'_, '_> {
         let renderer = self.answering.renderer(&style);
         renderer.open_list(out);
         let mut write = |record: &Record| {
-            renderer.item(&self.answering.fit(record), out);
+            if out.len() <= ANSWER_BYTES_MAX {
+                renderer.item(&self.answering.fit(record), out);
+            }
         };
         let page = self.ask(exchange, paging, &mut write).await?;
         renderer.close_list(out);
