@@ -9,7 +9,7 @@ use trifid_context_model::name;
 use trifid_context_model::symbol::Symbols;
 use trifid_context_model::time::Instant;
 
-use crate::action::{Action, Applied, Op};
+use crate::action::{Action, Applied, Op, OpError};
 use crate::error::Error;
 use crate::store::EntityStore;
 use crate::tenant::TenantName;
@@ -98,11 +98,22 @@ impl Broker {
     /// Applies one change and waits until it is as durable as the store promises.
     async fn write_one(&self, call: Call<'_>, op: Op<'_>) -> Result<Applied, Error> {
         let create = matches!(op.action, Action::Create(_));
+        let id = op.id.clone();
         let mut answers = self.store.write(call.tenant, vec![op], create, self.now()).await?;
         match answers.pop() {
-            Some(answer) => Ok(answer?),
+            Some(answer) => answer.map_err(|error| refusal(&id, error)),
             None => Err(Error::Internal("the store gave no answer".to_owned())),
         }
+    }
+}
+
+/// The refusal of a change to one entity, which it names.
+fn refusal(id: &str, error: OpError) -> Error {
+    let named = |what: &str| format!("the entity \"{}\" {what}", name::shown(id));
+    match error {
+        OpError::AlreadyExists => Error::AlreadyExists(named("exists already")),
+        OpError::NoEntity => Error::ResourceNotFound(named("does not exist")),
+        OpError::Invalid(_) | OpError::NoAttribute(_) => error.into(),
     }
 }
 
@@ -111,7 +122,7 @@ fn check_id(id: &str) -> Result<(), Error> {
     if id == name::NULL || !name::is_uri(id) {
         return Err(Error::BadRequestData(format!(
             "\"{}\" is not an entity identifier: it must be a URI such as urn:ngsi-ld:Vehicle:1 (4.5.1)",
-            id.escape_debug()
+            name::shown(id)
         )));
     }
     Ok(())
@@ -121,6 +132,7 @@ fn check_id(id: &str) -> Result<(), Error> {
 fn check_same_id(id: &str, input: &EntityInput<'_>) -> Result<(), Error> {
     match &input.id {
         Some(own) if own != id => {
+            let (own, id) = (name::shown(own), name::shown(id));
             Err(Invalid::new(format!("\"{own}\" is not the entity \"{id}\" that is addressed"))
                 .at("id")
                 .into())

@@ -1,5 +1,6 @@
 //! Context information consumption: retrieve and query (5.7.1, 5.7.2).
 
+use trifid_context_model::name;
 use trifid_context_model::query::entity::Filter;
 use trifid_context_model::query::order::Ordering;
 use trifid_context_model::record::Record;
@@ -33,7 +34,7 @@ impl Broker {
         if found {
             return Ok(());
         }
-        Err(Error::ResourceNotFound(format!("no entity \"{}\" exists", id.escape_debug())))
+        Err(Error::ResourceNotFound(format!("no entity \"{}\" exists", name::shown(id))))
     }
 
     /// The entities of these identifiers that exist, in the order asked for: for linked entities (4.5.23).

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use trifid_context_model::name::shown;
 use trifid_context_model::record::Kind;
 use trifid_context_model::symbol::Symbol;
 
 use super::provision::expand;
 use super::{Broker, Call};
 use crate::error::Error;
-use crate::store::Discovery;
+use crate::store::AttributeCount;
 
 /// The types that exist, by name (5.2.24).
 pub type TypeList = Vec<Symbol>;
@@ -41,64 +42,81 @@ impl Broker {
     /// All types, in order of name (5.7.5, 5.7.6).
     pub async fn types(&self, call: Call<'_>) -> Result<Vec<TypeInfo>, Error> {
         let discovery = self.store().discovery(call.tenant).await?;
-        let mut types: Vec<_> =
-            discovery.types.iter().map(|(name, count)| type_info(&discovery, *name, *count)).collect();
-        types.sort_by_key(|info| self.symbols().name(info.entity_type));
-        for info in &mut types {
-            info.attributes.sort_by_key(|(name, _)| self.symbols().name(*name));
-        }
-        Ok(types)
+        let types = discovery.types.iter().copied();
+        Ok(self.type_infos(types, discovery.attributes))
     }
 
     /// One type (5.7.7).
     pub async fn type_info(&self, call: Call<'_>, name: &str) -> Result<TypeInfo, Error> {
         let wanted = self.symbols().get(&expand(call, name)?);
-        let types = self.types(call).await?;
-        let found = types.into_iter().find(|info| Some(info.entity_type) == wanted);
-        found.ok_or_else(|| Error::ResourceNotFound(format!("no entity of type \"{name}\" exists")))
+        let mut discovery = self.store().discovery(call.tenant).await?;
+        discovery.attributes.retain(|line| Some(line.entity_type) == wanted);
+        let types = discovery.types.iter().copied().filter(|(own, _)| Some(*own) == wanted);
+        let found = self.type_infos(types, discovery.attributes).pop();
+        let refuse = || Error::ResourceNotFound(format!("no entity of type \"{}\" exists", shown(name)));
+        found.ok_or_else(refuse)
+    }
+
+    fn type_infos(
+        &self,
+        types: impl Iterator<Item = (Symbol, usize)>,
+        mut lines: Vec<AttributeCount>,
+    ) -> Vec<TypeInfo> {
+        let name = |symbol: Symbol| self.symbols().name(symbol);
+        let info = |(entity_type, count)| {
+            (name(entity_type), TypeInfo { entity_type, count, attributes: Vec::new() })
+        };
+        let mut by_name: BTreeMap<&str, TypeInfo> = types.map(info).collect();
+        lines.sort_unstable_by_key(|line| (name(line.attribute), line.kind));
+        for line in &lines {
+            let Some(info) = by_name.get_mut(name(line.entity_type)) else { continue };
+            match info.attributes.last_mut() {
+                Some((last, kinds)) if *last == line.attribute => kinds.push(line.kind),
+                _ => info.attributes.push((line.attribute, vec![line.kind])),
+            }
+        }
+        by_name.into_values().collect()
     }
 
     /// All attributes, in order of name (5.7.8, 5.7.9).
     pub async fn attributes(&self, call: Call<'_>) -> Result<Vec<AttributeInfo>, Error> {
         let discovery = self.store().discovery(call.tenant).await?;
-        let mut by_name: BTreeMap<&str, AttributeInfo> = BTreeMap::new();
-        for (attribute, count) in &discovery.totals {
-            let info =
-                AttributeInfo { attribute: *attribute, count: *count, kinds: Vec::new(), types: Vec::new() };
-            by_name.insert(self.symbols().name(*attribute), info);
-        }
-        let mut lines = discovery.attributes.clone();
-        lines.sort_by_key(|line| (self.symbols().name(line.entity_type), line.kind));
-        for line in &lines {
-            let Some(info) = by_name.get_mut(self.symbols().name(line.attribute)) else { continue };
-            push_new(&mut info.kinds, line.kind);
-            push_new(&mut info.types, line.entity_type);
-        }
-        Ok(by_name.into_values().collect())
+        let totals = discovery.totals.iter().copied();
+        Ok(self.attribute_infos(totals, discovery.attributes))
     }
 
     /// One attribute (5.7.10).
     pub async fn attribute_info(&self, call: Call<'_>, name: &str) -> Result<AttributeInfo, Error> {
         let wanted = self.symbols().get(&expand(call, name)?);
-        let attributes = self.attributes(call).await?;
-        let found = attributes.into_iter().find(|info| Some(info.attribute) == wanted);
-        found.ok_or_else(|| Error::ResourceNotFound(format!("no entity has an attribute \"{name}\"")))
+        let mut discovery = self.store().discovery(call.tenant).await?;
+        discovery.attributes.retain(|line| Some(line.attribute) == wanted);
+        let totals = discovery.totals.iter().copied().filter(|(own, _)| Some(*own) == wanted);
+        let found = self.attribute_infos(totals, discovery.attributes).pop();
+        let refuse = || Error::ResourceNotFound(format!("no entity has an attribute \"{}\"", shown(name)));
+        found.ok_or_else(refuse)
     }
-}
 
-fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
-    if !list.contains(&item) {
-        list.push(item);
+    fn attribute_infos(
+        &self,
+        totals: impl Iterator<Item = (Symbol, usize)>,
+        mut lines: Vec<AttributeCount>,
+    ) -> Vec<AttributeInfo> {
+        let name = |symbol: Symbol| self.symbols().name(symbol);
+        let info = |(attribute, count)| {
+            (name(attribute), AttributeInfo { attribute, count, kinds: Vec::new(), types: Vec::new() })
+        };
+        let mut by_name: BTreeMap<&str, AttributeInfo> = totals.map(info).collect();
+        lines.sort_unstable_by_key(|line| (name(line.entity_type), line.kind));
+        for line in &lines {
+            let Some(info) = by_name.get_mut(name(line.attribute)) else { continue };
+            if !info.kinds.contains(&line.kind) {
+                info.kinds.push(line.kind);
+            }
+            // Lines of one type are neighbours.
+            if info.types.last() != Some(&line.entity_type) {
+                info.types.push(line.entity_type);
+            }
+        }
+        by_name.into_values().collect()
     }
-}
-
-fn type_info(discovery: &Discovery, entity_type: Symbol, count: usize) -> TypeInfo {
-    let mut attributes: BTreeMap<Symbol, Vec<Kind>> = BTreeMap::new();
-    for line in discovery.attributes.iter().filter(|line| line.entity_type == entity_type) {
-        push_new(attributes.entry(line.attribute).or_default(), line.kind);
-    }
-    for kinds in attributes.values_mut() {
-        kinds.sort_unstable();
-    }
-    TypeInfo { entity_type, count, attributes: attributes.into_iter().collect() }
 }

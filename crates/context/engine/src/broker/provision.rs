@@ -238,7 +238,7 @@ pub(super) fn expand(call: Call<'_>, attribute: &str) -> Result<String, Error> {
     if !trifid_context_model::name::is_name(attribute) {
         return Err(Error::BadRequestData(format!(
             "\"{}\" is not an attribute name (4.6.2)",
-            attribute.escape_debug()
+            trifid_context_model::name::shown(attribute)
         )));
     }
     let expanded =
