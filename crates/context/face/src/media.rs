@@ -4,7 +4,7 @@
 //! client weights equally. A representation takes its weight from the most specific media range that
 //! matches it (RFC 9110 12.5.1), so `application/json;q=0, */*` refuses json for good.
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 
 use crate::limits::MEDIA_RANGES_MAX;
@@ -135,9 +135,16 @@ pub(crate) enum BodyMedia {
     LdJson,
 }
 
-/// The media type of a request's body; none when it is not one of ours, or is not in UTF-8 (4.6.1).
+/// The media type of a request's body; none when it is not one of ours, or is not in UTF-8 (4.6.1), or is compressed
+/// (RFC 9110 8.4.1).
 /// `application/merge-patch+json` is json for PATCH alone (6.3.4).
 pub(crate) fn of_body(headers: &HeaderMap, is_patch: bool) -> Option<BodyMedia> {
+    if headers
+        .get(CONTENT_ENCODING)
+        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+    {
+        return None;
+    }
     let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     match value {
         "application/json" => return Some(BodyMedia::Json),
@@ -222,6 +229,11 @@ mod tests {
             assert_eq!(body(value, is_patch), expected, "{value}");
         }
         assert_eq!(of_body(&HeaderMap::new(), false), None);
+        for (coding, expected) in [("identity", Some(BodyMedia::Json)), ("gzip", None), ("br, gzip", None)] {
+            let mut headers = headers(&CONTENT_TYPE, &["application/json"]);
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
+            assert_eq!(of_body(&headers, false), expected, "{coding}");
+        }
     }
 
     proptest! {
