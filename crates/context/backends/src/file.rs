@@ -14,8 +14,8 @@
 //! What it costs: one encoding of the entity per change, no file access on reads, memory for all entities. Disk
 //! space is at most about twice the entities plus what was written since the last snapshot.
 //!
-//! Limits: a full disk stops writing until the process is restarted with room (readers are served on); one
-//! process owns the directory.
+//! Limits: a full disk refuses writers until there is room (readers are served on): what it refused is taken back
+//! whole, so that no later change rests on it. One process owns the directory.
 
 mod encoding;
 mod error;
@@ -24,7 +24,6 @@ mod journal;
 mod keeper;
 mod limits;
 mod loader;
-mod noting;
 mod payload;
 mod snapshot;
 mod store;

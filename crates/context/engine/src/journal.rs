@@ -34,10 +34,13 @@ pub trait Journal: Send + Sync + 'static {
     /// is applied, so that a request is refused as a whole.
     fn admit(&self) -> Result<(), StoreError>;
 
-    /// Appends a change and answers its position, greater than every one before. Called with the shard
-    /// held: it must not wait for I/O. A journal that has failed may answer any position; nobody will be
-    /// told that it is durable.
-    fn append(&self, entry: &Entry<'_>) -> u64;
+    /// Appends a change and answers its position, at least one and greater than every one before. Called
+    /// with the shard held: it must not wait for I/O. Refused, the change is not made.
+    ///
+    /// A journal that cannot keep what it took (a full disk) says so by
+    /// [`MemoryStore::withdraw`](crate::memory::MemoryStore::withdraw), of everything it has not made durable and
+    /// before it takes anything again, so that no change rests on a withdrawn one.
+    fn append(&self, entry: &Entry<'_>) -> Result<u64, StoreError>;
 
     /// Answers when everything up to `position` is durable and published.
     fn durable(&self, position: u64) -> Answer<'_, ()>;

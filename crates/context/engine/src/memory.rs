@@ -9,6 +9,7 @@
 //! a store with a [`Journal`] are applied at once but become visible in the order of the journal, when it
 //! calls [`MemoryStore::publish`].
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,6 +35,9 @@ use cells::Cells;
 use registry::{Entries, Registry};
 use scan::Scan;
 use tenant::{Dirty, Stored, Tenant};
+
+/// What became of one change.
+type Decided = Result<Applied, OpError>;
 
 /// Seconds after which a client may look whether a full store has room again.
 const FULL_RETRY_S: u32 = 60;
@@ -84,7 +88,7 @@ impl MemoryStore {
     ) -> Result<(), StoreError> {
         let tenant = self.tenant_or_new(tenant)?;
         tenant.bear();
-        tenant.change(id, &self.dirty, |_| ((), Some(Stored { position: None, after })));
+        tenant.change(id, &self.dirty, |_, _| ((), Some(Stored { position: None, after })));
         self.position.fetch_max(position, Ordering::Relaxed);
         Ok(())
     }
@@ -94,6 +98,12 @@ impl MemoryStore {
     pub fn publish(&self, position: u64) {
         self.dirty.publish(position);
         self.position.fetch_max(position, Ordering::Release);
+    }
+
+    /// Takes back the changes at `positions`, which the journal could not keep: the next change of their
+    /// entities starts from what readers see. Called by the journal, in order with [`MemoryStore::publish`].
+    pub fn withdraw(&self, positions: Range<u64>) {
+        self.dirty.withdraw(&positions);
     }
 
     /// The position of the last change that readers see.
@@ -128,30 +138,40 @@ impl MemoryStore {
     }
 
     /// Applies one change; answers it with its position.
-    fn apply(&self, tenant: &Arc<Tenant>, op: Op<'_>, now: Instant) -> Result<Applied, OpError> {
+    fn apply(&self, tenant: &Arc<Tenant>, op: Op<'_>, now: Instant) -> Result<Decided, StoreError> {
         let id = op.id.clone().into_owned();
-        tenant.change(&id, &self.dirty, |current| {
+        tenant.change(&id, &self.dirty, |current, announce| {
             let mut applied = match op.apply(current, &self.symbols, now) {
+                Ok(applied) if applied.effect == EntityEffect::Unchanged => return (Ok(Ok(applied)), None),
                 Ok(applied) => applied,
+                Err(error) => return (Ok(Err(error)), None),
+            };
+            let position = match self.place(&tenant.name, &id, &applied, announce, now) {
+                Ok(position) => position,
                 Err(error) => return (Err(error), None),
             };
-            if applied.effect == EntityEffect::Unchanged {
-                return (Ok(applied), None);
-            }
+            applied.position = position;
             let after = applied.after.clone();
-            let position = self.journal.as_ref().map(|journal| {
-                journal.append(&Entry {
-                    tenant: &tenant.name,
-                    id: &id,
-                    before: applied.before.as_ref(),
-                    after: after.as_ref(),
-                    touched: &applied.touched,
-                    now,
-                })
-            });
-            applied.position = position.unwrap_or_else(|| self.position.fetch_add(1, Ordering::Relaxed) + 1);
-            (Ok(applied), Some(Stored { position, after }))
+            let position = self.journal.is_some().then_some(position);
+            (Ok(Ok(applied)), Some(Stored { position, after }))
         })
+    }
+
+    /// Gives a change its place in the order of changes.
+    fn place(
+        &self,
+        tenant: &TenantName,
+        id: &str,
+        applied: &Applied,
+        announce: &dyn Fn(),
+        now: Instant,
+    ) -> Result<u64, StoreError> {
+        let Some(journal) = &self.journal else {
+            return Ok(self.position.fetch_add(1, Ordering::Relaxed) + 1);
+        };
+        announce();
+        let (before, after) = (applied.before.as_ref(), applied.after.as_ref());
+        journal.append(&Entry { tenant, id, before, after, touched: &applied.touched, now })
     }
 
     async fn durable(&self, position: u64) -> Result<(), StoreError> {
@@ -184,7 +204,7 @@ impl MemoryStore {
         }
         let mut answers = Vec::with_capacity(ops.len());
         for op in ops {
-            answers.push(self.apply(&tenant, op, now));
+            answers.push(self.apply(&tenant, op, now)?);
             if answers.len() % WRITE_STEP == 0 {
                 tokio::task::yield_now().await;
             }
@@ -228,7 +248,7 @@ impl MemoryStore {
         let mut last = 0;
         for id in &due {
             let op = Op { id: (&**id).into(), gate: None, action: Action::Expire };
-            if let Ok(applied) = self.apply(tenant, op, now) {
+            if let Ok(applied) = self.apply(tenant, op, now)? {
                 last = last.max(applied.position);
             }
         }

@@ -37,7 +37,6 @@ fn file_section(stats: &FileStats) -> Value {
         "snapshots": stats.snapshots,
         "snapshotPosition": stats.snapshot_position,
         "snapshotBytes": stats.snapshot_bytes,
-        "halted": stats.halted,
     })
 }
 
@@ -63,8 +62,6 @@ fn file_metrics(stats: &FileStats, out: &mut Exposition) {
     }
     out.family(Kind::Gauge, "trifid_context_journal_inflight_bytes", "Bytes that wait for the disk.")
         .sample(&[], journal.inflight_bytes);
-    out.family(Kind::Gauge, "trifid_context_halted", "1 when a full disk has stopped writing.")
-        .sample(&[], u64::from(stats.halted));
 }
 
 impl HealthSource for Health {

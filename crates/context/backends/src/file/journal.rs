@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -15,11 +14,7 @@ use trifid_context_model::symbol::Symbols;
 
 use super::limits::RETRY_AFTER_S;
 use super::loader::Hosted;
-use super::noting::{self, Noting};
 use super::payload::{put_change, put_forgotten, put_kept};
-
-/// A position that never becomes durable.
-const NEVER: u64 = u64::MAX;
 
 thread_local! {
     /// Where a change is encoded before it is copied into the log; kept, so that encoding allocates nothing.
@@ -29,45 +24,37 @@ thread_local! {
 /// The largest buffer that a thread keeps between two changes, in bytes.
 const SCRATCH_BYTES_MAX: usize = 1 << 20;
 
-/// Writing has stopped for good; what was written before is served.
-#[derive(Debug, Default)]
-pub(super) struct Halt(AtomicBool);
-
-impl Halt {
-    pub(super) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-
-    fn set(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-}
-
 /// Hears from the log and tells the engine.
 #[derive(Default)]
 pub(super) struct Publisher {
     /// Set before the first append. Weak: the engine owns the journal, which owns the log, which owns this.
     pub(super) memory: OnceLock<Weak<MemoryStore>>,
-    pub(super) halt: Arc<Halt>,
-    pub(super) noting: Arc<Noting>,
+}
+
+impl Publisher {
+    fn memory(&self) -> Option<Arc<MemoryStore>> {
+        self.memory.get().and_then(Weak::upgrade)
+    }
 }
 
 impl Sink for Publisher {
     fn durable(&self, positions: Range<Position>) {
-        // After a refusal the engine still holds what was refused: nothing behind it may become visible.
-        if self.halt.is_set() {
-            return;
-        }
-        self.noting.wait();
-        if let Some(memory) = self.memory.get().and_then(Weak::upgrade) {
+        if let Some(memory) = self.memory() {
             memory.publish(positions.end.get());
         }
     }
 
-    fn refused(&self, _positions: Range<Position>) {
-        self.halt.set();
-        tracing::error!("the disk is full: writing has stopped, reading goes on; make room and restart");
+    /// The disk is full. The log has refused all that waits and takes nothing before this returns.
+    fn refused(&self, positions: Range<Position>) {
+        if let Some(memory) = self.memory() {
+            memory.withdraw(engine_position(positions.start)..engine_position(positions.end));
+        }
     }
+}
+
+/// The engine counts from one, the log from zero.
+fn engine_position(position: Position) -> u64 {
+    position.get() + 1
 }
 
 /// What is known of hosted contexts: the newest state, durable or about to be.
@@ -82,23 +69,16 @@ struct Kept {
 pub(super) struct FileJournal {
     log: Log,
     symbols: Arc<Symbols>,
-    halt: Arc<Halt>,
-    noting: Arc<Noting>,
     kept: Mutex<Kept>,
 }
 
 impl FileJournal {
-    pub(super) fn new(log: Log, symbols: Arc<Symbols>, publisher: &Publisher, contexts: Hosted) -> Self {
-        let (halt, noting) = (publisher.halt.clone(), publisher.noting.clone());
-        FileJournal { log, symbols, halt, noting, kept: Mutex::new(Kept { contexts, last: None }) }
+    pub(super) fn new(log: Log, symbols: Arc<Symbols>, contexts: Hosted) -> Self {
+        FileJournal { log, symbols, kept: Mutex::new(Kept { contexts, last: None }) }
     }
 
     pub(super) fn log(&self) -> &Log {
         &self.log
-    }
-
-    pub(super) fn is_halted(&self) -> bool {
-        self.halt.is_set()
     }
 
     /// All hosted contexts, and the position that must be durable before anybody may rely on them.
@@ -115,9 +95,6 @@ impl FileJournal {
     ) -> Result<(), (Box<str>, Option<HostedContext>)> {
         let (ticket, before) = {
             let mut kept = self.kept.lock();
-            if self.halt.is_set() {
-                return Err((text(&full()), None));
-            }
             let ticket = match self.log.append(&[&payload]) {
                 Ok(ticket) => ticket,
                 Err(error) => return Err((text(&refused(error)), None)),
@@ -155,32 +132,17 @@ impl FileJournal {
     }
 
     async fn until_durable(&self, position: u64) -> Result<(), StoreError> {
-        let position = position.checked_sub(1).filter(|position| *position < NEVER - 1);
-        let position = position.ok_or_else(full)?;
-        let fate = self.log.durable_at(Position::new(position)).await;
-        match fate {
-            // What became durable after the halt was not published, and may rest on what was refused.
-            Ok(()) if self.halt.is_set() => Err(full()),
-            Ok(()) => Ok(()),
-            Err(error) => Err(lost(error)),
-        }
+        let Some(position) = position.checked_sub(1) else { return Ok(()) };
+        self.log.durable_at(Position::new(position)).await.map_err(lost)
     }
 }
 
 impl Journal for FileJournal {
     fn admit(&self) -> Result<(), StoreError> {
-        if self.halt.is_set() {
-            return Err(full());
-        }
         self.log.admit().map_err(refused)
     }
 
-    fn append(&self, entry: &Entry<'_>) -> u64 {
-        if self.halt.is_set() {
-            // The engine may rest on what was refused; none of it may come back after a restart.
-            return NEVER;
-        }
-        noting::next(&self.noting);
+    fn append(&self, entry: &Entry<'_>) -> Result<u64, StoreError> {
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.clear();
             put_change(entry, &self.symbols, scratch);
@@ -188,20 +150,11 @@ impl Journal for FileJournal {
             if scratch.capacity() > SCRATCH_BYTES_MAX {
                 *scratch = Vec::new();
             }
-            match appended {
-                Ok(ticket) => ticket.position.get() + 1,
-                Err(error) => {
-                    // The engine has made the change already: without its record nothing after it may be seen.
-                    self.halt.set();
-                    tracing::error!(%error, "a change could not be journaled: writing has stopped");
-                    NEVER
-                }
-            }
+            appended.map(|ticket| engine_position(ticket.position)).map_err(refused)
         })
     }
 
     fn durable(&self, position: u64) -> Answer<'_, ()> {
-        noting::end();
         Box::pin(self.until_durable(position))
     }
 }
@@ -221,7 +174,7 @@ fn text(error: &StoreError) -> Box<str> {
 }
 
 fn full() -> StoreError {
-    StoreError::Failed("the disk is full; what was stored before is served".to_owned())
+    StoreError::Failed("the disk is full; reading goes on, writing does when there is room".to_owned())
 }
 
 fn refused(error: AppendError) -> StoreError {

@@ -246,7 +246,7 @@ pub(super) fn run(keeper: &Keeper, stop: &Stop, after_bytes: u64) {
     let mut pause = LOOK_EVERY;
     while !stop.wait(pause) {
         pause = LOOK_EVERY;
-        if keeper.journal.is_halted() || !keeper.is_due(after_bytes) {
+        if !keeper.is_due(after_bytes) {
             continue;
         }
         let started = Instant::now();

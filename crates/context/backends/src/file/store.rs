@@ -41,8 +41,6 @@ pub struct FileStats {
     pub snapshot_position: u64,
     /// Its size.
     pub snapshot_bytes: u64,
-    /// Writing has stopped because the disk was full; only a restart takes it up again.
-    pub halted: bool,
 }
 
 /// The open store. Dropping it ends the background; the data directory then writes what is queued when it is
@@ -80,7 +78,7 @@ impl FileStore {
         let hosted = contexts.values().cloned().collect();
         let publisher = Arc::new(Publisher::default());
         let log = recovered.start(publisher.clone());
-        let journal = Arc::new(FileJournal::new(log, symbols, &publisher, contexts));
+        let journal = Arc::new(FileJournal::new(log, symbols, contexts));
         let memory = Arc::new(memory.with_journal(journal.clone()));
         // The log was started a moment ago and nobody else knows it: nothing was published before this.
         let _ = publisher.memory.set(Arc::downgrade(&memory));
@@ -124,7 +122,6 @@ impl FileStore {
             snapshots: last.count,
             snapshot_position: last.position,
             snapshot_bytes: last.bytes,
-            halted: self.journal.is_halted(),
         }
     }
 }

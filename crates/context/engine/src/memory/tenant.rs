@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -158,16 +159,24 @@ impl Tenant {
     }
 
     /// Runs `change` with the entity's shard held, on its newest state. What it answers as the new state is
-    /// visible at once when it gives no position, else once that position is published.
+    /// visible at once when it gives no position, else once that position is published. Before it takes a
+    /// position it calls what it is given, so that a publication of that position, which may come at any
+    /// moment from then on, finds the shard and waits for it.
     pub(super) fn change<T>(
         self: &Arc<Self>,
         id: &str,
         dirty: &Dirty,
-        change: impl FnOnce(Option<&Record>) -> (T, Option<Stored>),
+        change: impl FnOnce(Option<&Record>, &dyn Fn()) -> (T, Option<Stored>),
     ) -> T {
         let hash = self.hash(id);
         let shard = self.shard(hash);
         let mut writer = shard.writer.lock();
+        let idle = writer.pending.is_empty();
+        let announce = || {
+            if idle {
+                dirty.add(self.clone(), hash);
+            }
+        };
         let visible;
         let current = match writer.heads.get(id) {
             Some((_, head)) => head.as_ref(),
@@ -176,14 +185,11 @@ impl Tenant {
                 visible.as_ref().and_then(|record| record.as_ref())
             }
         };
-        let (answer, stored) = change(current);
+        let (answer, stored) = change(current, &announce);
         match stored {
             None => {}
             Some(Stored { position: None, after }) => self.publish_one(&mut writer, hash, id, after),
             Some(Stored { position: Some(position), after }) => {
-                if writer.pending.is_empty() {
-                    dirty.add(self.clone(), hash);
-                }
                 writer.heads.insert(id.into(), (position, after.clone()));
                 writer.pending.push_back(Pending { position, id: id.into(), after });
             }
@@ -192,7 +198,7 @@ impl Tenant {
     }
 
     /// Makes the pending changes of one shard visible up to `position`; true when some remain.
-    pub(super) fn publish_shard(&self, shard_hash: u64, position: u64) -> bool {
+    fn publish_shard(&self, shard_hash: u64, position: u64) -> bool {
         let mut writer = self.shard(shard_hash).writer.lock();
         while writer.pending.front().is_some_and(|pending| pending.position <= position) {
             let Some(pending) = writer.pending.pop_front() else { break };
@@ -201,6 +207,14 @@ impl Tenant {
             }
             self.publish_one(&mut writer, self.hash(&pending.id), &pending.id, pending.after);
         }
+        !writer.pending.is_empty()
+    }
+
+    /// Forgets the pending changes of one shard at `positions`; true when some remain.
+    fn withdraw_shard(&self, shard_hash: u64, positions: &Range<u64>) -> bool {
+        let mut writer = self.shard(shard_hash).writer.lock();
+        writer.pending.retain(|pending| !positions.contains(&pending.position));
+        writer.heads.retain(|_, (head, _)| !positions.contains(head));
         !writer.pending.is_empty()
     }
 
@@ -305,10 +319,20 @@ impl Dirty {
 
     /// Publishes everything up to `position`.
     pub(super) fn publish(&self, position: u64) {
+        self.visit(|tenant, hash| tenant.publish_shard(hash, position));
+    }
+
+    /// Forgets everything at `positions`.
+    pub(super) fn withdraw(&self, positions: &Range<u64>) {
+        self.visit(|tenant, hash| tenant.withdraw_shard(hash, positions));
+    }
+
+    /// Visits the shards; those keep their place that `visit` answers true for. Its shard's lock decides:
+    /// whoever finds a shard with nothing pending announces it anew.
+    fn visit(&self, visit: impl Fn(&Tenant, u64) -> bool) {
         let shards = std::mem::take(&mut *self.shards.lock());
         for (tenant, hash) in shards {
-            // The shard's lock decides: whoever finds it empty registers it anew.
-            if tenant.publish_shard(hash, position) {
+            if visit(&tenant, hash) {
                 self.add(tenant, hash);
             }
         }
