@@ -25,7 +25,7 @@ use crate::time::Instant;
 mod edit;
 mod merge;
 
-use edit::{Edit, Known};
+use edit::Edit;
 pub use merge::Merge;
 
 /// What happened to one attribute instance.
@@ -165,7 +165,7 @@ pub fn append(
     change.checked()
 }
 
-/// Updates attributes that exist (5.6.2); others are reported as not updated.
+/// Updates attributes, or appends them (5.6.2); deletions of what is not there are reported as not updated.
 pub fn update(old: &Record, input: EntityInput<'_>, now: Instant) -> Result<Outcome, Invalid> {
     let mut change = Edit::of(old, now);
     change.add_types(&input.types);
@@ -175,13 +175,9 @@ pub fn update(old: &Record, input: EntityInput<'_>, now: Instant) -> Result<Outc
         change.set_scopes(input.scopes);
     }
     change.set_expires(input.expires);
-    let known = Known::of(old, input.attributes.len());
     for attribute in input.attributes {
-        if known.has(attribute.name) {
-            change.put(attribute)?;
-        } else {
-            change.not_updated.push((attribute.spelled.into_owned(), MISSING));
-        }
+        // 5.6.2.4: what the entity does not have yet is appended; only a Null needs something to delete.
+        change.put(attribute)?;
     }
     change.checked()
 }

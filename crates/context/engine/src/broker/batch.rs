@@ -9,7 +9,7 @@ use trifid_context_model::ld::Context;
 use trifid_context_model::update::Merge;
 
 use super::{Broker, Call, check_id};
-use crate::action::{Action, EntityEffect, Op, Upsert};
+use crate::action::{Action, Applied, EntityEffect, Op, Upsert};
 use crate::error::Error;
 use crate::limits::MAX_BATCH;
 use crate::tenant::TenantName;
@@ -179,6 +179,9 @@ impl Broker {
         for (id, answer) in ids.into_iter().zip(answers) {
             match answer {
                 Ok(applied) if applied.effect == EntityEffect::Created => result.created.push(id),
+                Ok(applied) if !applied.not_updated.is_empty() => {
+                    result.errors.push(BatchError { entity_id: Some(id), error: left_alone(&applied) });
+                }
                 Ok(_) => result.updated.push(id),
                 Err(error) => {
                     result.errors.push(BatchError { entity_id: Some(id), error: error.into() });
@@ -187,6 +190,13 @@ impl Broker {
         }
         Ok(())
     }
+}
+
+/// 5.6.9.4: an entity some of whose attributes were left alone has not succeeded as a whole.
+fn left_alone(applied: &Applied) -> Error {
+    let names: Vec<&str> = applied.not_updated.iter().map(|(name, _)| name.as_str()).collect();
+    let reason = applied.not_updated.first().map_or("", |(_, reason)| reason);
+    Error::BadRequestData(format!("not updated: {} ({reason})", names.join(", ")))
 }
 
 fn id_of(value: Value<'_>) -> Option<String> {

@@ -76,7 +76,7 @@ pub fn scripted_steps() -> Vec<Step> {
         query(None, Some("n>0;r")),
         Step::Discover(""),
         Step::Update("", one(), own(r#"{"n":5,"m":6}"#)),
-        Step::Append("", one(), own(r#"{"type":"W","n":7,"m":8,"scope":"/s"}"#), true),
+        Step::Append("", one(), own(r#"{"type":"W","n":7,"k":8,"scope":"/s"}"#), true),
         Step::Append("", one(), own(r#"{"n":7,"scope":"/t"}"#), false),
         Step::Append("", own("urn:a:9"), own(r#"{"n":7}"#), false),
         Step::Merge("", one(), own(r#"{"n":"urn:ngsi-ld:null","k":{"value":{"a":1}}}"#)),

@@ -51,6 +51,28 @@ async fn clauses_6_15_to_6_17_and_6_31_the_other_batches() {
 }
 
 #[tokio::test]
+async fn clause_5_6_9_4_an_attribute_left_alone_is_told() {
+    let door = Door::with(&[r#"{"id":"urn:a:1","type":"T","a":1}"#]).await;
+    let body = r#"[{"id":"urn:a:1","a":2,"b":3}]"#;
+    let answer = door.post("/entityOperations/update?options=noOverwrite", body).await;
+    assert_eq!((answer.status, &answer.json()["errors"][0]["entityId"]), (207, &json!("urn:a:1")));
+    let entity = door.get("/entities/urn:a:1?format=simplified").await.json();
+    assert_eq!(entity, json!({"id": "urn:a:1", "type": "T", "a": 1, "b": 3}));
+}
+
+#[tokio::test]
+async fn clause_4_4_a_keyword_of_json_ld_names_nothing() {
+    let door = Door::new();
+    for (body, status) in [
+        (r#"{"id":"urn:a:1","type":"type"}"#, 400),
+        (r#"{"id":"urn:a:1","type":"T","vocab":{"type":"VocabProperty","vocab":"v"}}"#, 201),
+    ] {
+        let answer = door.post("/entities", body).await;
+        assert_eq!(answer.status, status, "{body}: {}", answer.body);
+    }
+}
+
+#[tokio::test]
 async fn clause_5_6_7_4_a_batch_that_is_none_fails_as_a_whole() {
     let door = Door::new();
     for (body, outcome) in [

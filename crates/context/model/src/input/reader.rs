@@ -28,7 +28,7 @@ pub struct Mode {
 /// Members of an entity that are not attributes but that a client may send back as it received them.
 const IGNORED: [&str; 3] = ["createdAt", "modifiedAt", "deletedAt"];
 /// Core terms that can be no attribute of an entity (4.5.1).
-const NOT_ATTRIBUTES: [&str; 10] = [
+const NOT_ATTRIBUTES: [&str; 9] = [
     "datasetId",
     "instanceId",
     "observedAt",
@@ -36,7 +36,6 @@ const NOT_ATTRIBUTES: [&str; 10] = [
     "value",
     "object",
     "languageMap",
-    "vocab",
     "previousValue",
     "previousObject",
 ];
@@ -129,8 +128,23 @@ impl<'c> Reader<'c> {
         value: Value<'d>,
     ) -> Result<Vec<AttributeInput<'d>>, Invalid> {
         let mut attributes = Vec::new();
-        self.attribute_into(&mut attributes, name, value)?;
+        if self.mode.simplified || !value.is_object() || value::is_geometry(value) {
+            self.attribute_into(&mut attributes, name, value)?;
+            return Ok(attributes);
+        }
+        // Apart from its entity an attribute is never a bare value: every object is its members (5.6.4.3).
+        let symbol = self.symbol(&name)?;
+        let (dataset, content) = self.wrapped(&name, value).map_err(|error| error.at(&name))?;
+        attributes.push(AttributeInput { name: symbol, spelled: name, dataset, content });
         Ok(attributes)
+    }
+
+    /// An attribute object: its members, or its removal.
+    fn wrapped<'d>(&self, spelled: &str, value: Value<'d>) -> Result<(Dataset<'d>, Content<'d>), Invalid> {
+        let (mut input, mut dataset) = (InstanceInput::default(), None);
+        let removed = self.members(&mut input, &mut dataset, spelled, value)?;
+        check_location(spelled, &input)?;
+        Ok((dataset, if removed { Content::Remove } else { Content::Set(Box::new(input)) }))
     }
 
     /// The symbol of a type or attribute name, interned.
@@ -142,6 +156,11 @@ impl<'c> Reader<'c> {
             )));
         }
         let expanded = self.context.expand(name).map_err(|error| Invalid::new(error.to_string()))?;
+        if expanded.starts_with('@') {
+            return Err(Invalid::new(format!(
+                "\"{name}\" stands for the JSON-LD keyword {expanded} and names nothing (4.4)"
+            )));
+        }
         let refuse = |full| Invalid::new(format!("the name \"{}\" is one too many: {full}", shown(name)));
         self.symbols.intern(&expanded, self.budget).map_err(refuse)
     }

@@ -31,6 +31,9 @@ impl Pattern {
         if source.len() > MAX_PATTERN {
             return Err(Reason::TooLong(MAX_PATTERN));
         }
+        if repeats_repetition(source) {
+            return Err(Reason::Pattern("a repetition follows a repetition".into()));
+        }
         // In IEEE 1003.2 a period matches every character, line ends included.
         let regex = regex::RegexBuilder::new(source)
             .dot_matches_new_line(true)
@@ -51,6 +54,22 @@ impl Pattern {
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
+}
+
+/// `**`, `+*` and the like outside brackets: IEEE 1003.2 gives them no meaning. A `?` behind a repetition, which means
+/// something to most engines, is let through.
+fn repeats_repetition(source: &str) -> bool {
+    let (mut before, mut in_class, mut escaped) = (false, false, false);
+    for c in source.chars() {
+        let repetition = !escaped && !in_class && matches!(c, '*' | '+');
+        if repetition && before {
+            return true;
+        }
+        before = repetition || (!escaped && !in_class && matches!(c, '?' | '}'));
+        in_class = if escaped { in_class } else { (in_class && c != ']') || c == '[' };
+        escaped = !escaped && c == '\\';
+    }
+    false
 }
 
 fn refusal(error: &regex::Error) -> Reason {
@@ -77,6 +96,7 @@ mod tests {
             ("[[:digit:]]{2}", "a42", true),
             ("a.b", "a\nb", true),
             ("coll4233", "urn:x:coll4233b", true),
+            ("a+?[*+]\\+*", "aa*", true),
         ] {
             assert_eq!(Pattern::compile(source).unwrap().matches(text), matches, "{source} {text}");
         }
@@ -84,6 +104,8 @@ mod tests {
             ("(?=a)", "look-around"),
             ("(a)\\1", "backreferences"),
             ("(", "unclosed group"),
+            ("a**", "a repetition follows a repetition"),
+            ("a{2}+", "a repetition follows a repetition"),
             ("(\\w{100}){100}", "too large"),
         ] {
             let error = Pattern::parse("idPattern", source).unwrap_err().to_string();

@@ -39,30 +39,6 @@ pub(super) fn check(draft: &Draft<'_>) -> Result<(), Invalid> {
     }
 }
 
-/// The attributes that an entity has, for many questions or for few.
-pub(super) enum Known<'r> {
-    Few(&'r Record),
-    Many(Vec<Symbol>),
-}
-
-impl<'r> Known<'r> {
-    pub(super) fn of(record: &'r Record, questions: usize) -> Self {
-        if questions <= FEW {
-            return Known::Few(record);
-        }
-        let mut names: Vec<Symbol> = record.attribute_names().collect();
-        names.sort_unstable();
-        Known::Many(names)
-    }
-
-    pub(super) fn has(&self, name: Symbol) -> bool {
-        match self {
-            Known::Few(record) => record.has(name),
-            Known::Many(names) => names.binary_search(&name).is_ok(),
-        }
-    }
-}
-
 fn is_at(draft: &Draft<'_>, at: usize, name: Symbol, dataset: Option<&str>) -> bool {
     let bytes = &draft.instances[at];
     let holds = |instance: Instance<'_>| instance.name() == name && instance.dataset() == dataset;

@@ -76,11 +76,12 @@ fn with_temp(temp: &str) -> String {
 #[test]
 fn update_replaces_whole_attributes_5_6_2() {
     let world = World::new();
-    let expected = with_temp(r#"{"type":"Property","value":100}"#);
-    let outcome =
-        world.check(OLD, UPDATE, r#"{"temp":{"value":100},"new":1}"#, |o, i| update(o, i, NOW), &expected);
-    assert_eq!(outcome.not_updated, [("new".to_owned(), MISSING)]);
-    assert_eq!(outcome.touched.len(), 1);
+    let expected = r#"{"id":"urn:a:1","type":"T","scope":"/a","temp":{"type":"Property","value":100},
+        "rel":{"type":"Relationship","object":"urn:b:1"},"new":{"type":"Property","value":1}}"#;
+    let input = r#"{"temp":{"value":100},"new":1,"gone":"urn:ngsi-ld:null"}"#;
+    let outcome = world.check(OLD, UPDATE, input, |o, i| update(o, i, NOW), expected);
+    assert_eq!(outcome.not_updated, [("gone".to_owned(), MISSING)]);
+    assert_eq!(outcome.touched.len(), 2);
     let added = with_temp(
         r#"[{"type":"Property","value":25,"unitCode":"CEL","observedAt":"2022-03-14T01:59:26.535Z"},
             {"type":"Property","value":30,"datasetId":"urn:d:1"}]"#,
@@ -174,6 +175,10 @@ fn partial_update_overwrites_members_5_5_8() {
     assert_eq!(record.created(), Instant(1_000_000));
     let temp = record.instances().next().unwrap();
     assert_eq!((temp.created(), temp.modified()), (Instant(1_000_000), NOW));
+
+    let doc = Doc::parse(br#"{"acc":{"value":1}}"#).unwrap();
+    let outcome = partial_update(&old, attribute(&world, &doc, UPDATE).pop().unwrap(), NOW).unwrap();
+    assert_eq!(world.show(&outcome.record.unwrap())["temp"]["acc"]["value"], 1, "no bare value");
 }
 
 #[test]
@@ -230,6 +235,12 @@ fn replace_keeps_the_creation_time_alone_5_6_18() {
     assert_eq!((record.created(), record.modified()), (Instant(1_000_000), NOW));
     let deleted = outcome.touched.iter().filter(|touched| touched.effect == Effect::Deleted).count();
     assert_eq!((outcome.touched.len(), deleted), (3, 2));
+
+    for members in [r#""type":["T","U"],"scope":"/a""#, r#""type":"T","scope":["/b","/c"]"#] {
+        let input = format!(r#"{{"id":"urn:a:1",{members}}}"#);
+        let old = r#"{"id":"urn:a:1","type":"T","scope":"/a"}"#;
+        world.check(old, CREATE, &input, |o, i| replace(o, i, NOW), &input);
+    }
 }
 
 #[test]
