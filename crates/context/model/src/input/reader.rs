@@ -605,8 +605,14 @@ fn check_location(spelled: &str, input: &InstanceInput<'_>) -> Result<(), Invali
 
 /// Two spellings of one name would be two values of one attribute.
 fn unique_names(attributes: &[AttributeInput<'_>]) -> Result<(), Invalid> {
-    let mut names: SmallVec<[Symbol; 16]> = attributes.iter().map(|own| own.name).collect();
-    names.dedup();
+    // One name for each member: the instances of one are neighbours and share its spelling.
+    let is_next = |at: &usize| {
+        *at == 0
+            || attributes[*at].name != attributes[*at - 1].name
+            || attributes[*at].spelled != attributes[*at - 1].spelled
+    };
+    let members = (0..attributes.len()).filter(is_next);
+    let mut names: SmallVec<[Symbol; 16]> = members.map(|at| attributes[at].name).collect();
     let groups = names.len();
     names.sort_unstable();
     names.dedup();

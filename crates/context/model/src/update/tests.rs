@@ -270,6 +270,10 @@ fn two_spellings_of_one_name_are_refused() {
     let vocab = crate::ld::DEFAULT_VOCAB;
     for text in [
         format!(r#"{{"id":"urn:a:1","type":"T","n":1,"m":2,"{vocab}n":3}}"#),
+        format!(r#"{{"id":"urn:a:1","type":"T","n":1,"{vocab}n":3}}"#),
+        format!(
+            r#"{{"id":"urn:a:1","type":"T","n":[{{"value":1}},{{"value":2,"datasetId":"urn:d:1"}}],"{vocab}n":3}}"#
+        ),
         format!(r#"{{"id":"urn:a:1","type":"T","m":{{"value":1,"n":1,"x":2,"{vocab}n":3}}}}"#),
     ] {
         let doc = Doc::parse(text.as_bytes()).unwrap();
