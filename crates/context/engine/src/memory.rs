@@ -139,7 +139,7 @@ impl MemoryStore {
 
     /// Applies one change; answers it with its position.
     fn apply(&self, tenant: &Arc<Tenant>, op: Op<'_>, now: Instant) -> Result<Decided, StoreError> {
-        let id = op.id.clone().into_owned();
+        let id = op.id.clone();
         tenant.change(&id, &self.dirty, |current, announce| {
             let mut applied = match op.apply(current, &self.symbols, now) {
                 Ok(applied) if applied.effect == EntityEffect::Unchanged => return (Ok(Ok(applied)), None),

@@ -27,7 +27,7 @@ type Hasher = foldhash::fast::RandomState;
 /// A change that is applied but not yet durable, and so not yet visible.
 struct Pending {
     position: u64,
-    id: Box<str>,
+    id: Arc<str>,
     after: Option<Record>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Writer {
     /// In order of position.
     pending: VecDeque<Pending>,
     /// The newest pending state of an entity, which the next change starts from.
-    heads: HashMap<Box<str>, (u64, Option<Record>), Hasher>,
+    heads: HashMap<Arc<str>, (u64, Option<Record>), Hasher>,
 }
 
 #[derive(Default)]
@@ -190,8 +190,9 @@ impl Tenant {
             None => {}
             Some(Stored { position: None, after }) => self.publish_one(&mut writer, hash, id, after),
             Some(Stored { position: Some(position), after }) => {
-                writer.heads.insert(id.into(), (position, after.clone()));
-                writer.pending.push_back(Pending { position, id: id.into(), after });
+                let id: Arc<str> = id.into();
+                writer.heads.insert(id.clone(), (position, after.clone()));
+                writer.pending.push_back(Pending { position, id, after });
             }
         }
         answer
