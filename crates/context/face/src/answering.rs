@@ -147,8 +147,8 @@ pub(crate) fn check_size(bytes: usize) -> Result<(), Refusal> {
         return Ok(());
     }
     let detail = format!(
-        "the entities of this answer take more than {ANSWER_BYTES_MAX} bytes; ask for fewer with `limit`, or for less of \
-         each with `pick`"
+        "the entities of this answer take more than {ANSWER_BYTES_MAX} bytes; ask for fewer with `limit`, or for \
+         less of each with `pick`"
     );
     Err(Problem::new(Kind::TooManyResults, detail).into())
 }
