@@ -165,7 +165,8 @@ impl Serving {
     pub(crate) fn stop_cleanly(self) {
         let (status, logged) = self.stop(Signal::TERM);
         assert!(status.success(), "{status}: {logged:#?}");
-        let loud = logged.iter().find(|line| line.contains("\"WARN\"") || line.contains("\"ERROR\""));
+        let signs = ["\"WARN\"", "\"ERROR\"", "panicked at"];
+        let loud = logged.iter().find(|line| signs.iter().any(|sign| line.contains(sign)));
         assert_eq!(loud, None);
     }
 }

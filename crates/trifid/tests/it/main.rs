@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails here
 
+#[cfg(feature = "context")]
+mod bad_input;
 #[cfg(all(feature = "context", feature = "rig"))]
 mod bench;
 mod config;
@@ -10,5 +12,13 @@ mod demo;
 #[cfg(feature = "context")]
 mod file_store;
 mod harness;
+#[cfg(feature = "context")]
+mod hostile;
+#[cfg(feature = "context")]
+mod round_trip;
 mod serve;
+#[cfg(feature = "context")]
+mod tenants;
 mod token;
+#[cfg(feature = "context")]
+mod wire;
