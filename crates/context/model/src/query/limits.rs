@@ -16,7 +16,7 @@ pub const MAX_HOPS: usize = 10;
 pub const MAX_LINKED: u32 = 1_000;
 /// Work that one evaluation of `q` may do before it gives up; a unit is some tens of bytes looked at. A query of
 /// many terms or long lists of values over a large array would otherwise take minutes for one entity.
-pub const MAX_WORK: u32 = 1 << 21;
+pub const MAX_WORK: u32 = 1 << 20;
 /// Greatest length in bytes of a regular expression.
 pub const MAX_PATTERN: usize = 1_024;
 /// Greatest size in bytes of a compiled regular expression, and of its run-time cache.
