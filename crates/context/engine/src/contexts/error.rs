@@ -2,7 +2,7 @@
 
 use trifid_context_model::ld::ContextError;
 
-use super::limits::{MAX_HOSTED_BYTES_PER_TENANT, MAX_HOSTED_PER_TENANT};
+use super::limits::{MAX_HOSTED_BYTES, MAX_HOSTED_BYTES_PER_TENANT, MAX_HOSTED_PER_TENANT};
 
 /// A refusal. Cloned to all who wait for the same download.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +44,9 @@ pub enum Error {
          already; delete some first"
     )]
     TooManyHosted,
+    /// All tenants together host too much.
+    #[error("all tenants together host {MAX_HOSTED_BYTES} bytes of @contexts already")]
+    TooMuchHosted,
     /// The store of hosted contexts failed.
     #[error("the @context cannot be stored: {0}")]
     Storage(Box<str>),
@@ -79,9 +82,11 @@ impl Error {
     pub fn problem(&self) -> Problem {
         match self {
             Error::NoContextObject(_) => Problem::InvalidRequest,
-            Error::Malformed { .. } | Error::NotReloadable(_) | Error::Core(_) | Error::TooManyHosted => {
-                Problem::BadRequestData
-            }
+            Error::Malformed { .. }
+            | Error::NotReloadable(_)
+            | Error::Core(_)
+            | Error::TooManyHosted
+            | Error::TooMuchHosted => Problem::BadRequestData,
             Error::NotAvailable { .. } => Problem::LdContextNotAvailable,
             Error::NotFound(_) => Problem::ResourceNotFound,
             Error::NotServed(_) => Problem::OperationNotSupported,

@@ -14,6 +14,13 @@ pub const MAX_CACHE_BYTES: usize = 128 << 20;
 /// Contexts that one tenant may have hosted, implicitly created ones included.
 pub const MAX_HOSTED_PER_TENANT: usize = 1_000;
 
+/// Implicitly created contexts that one tenant may have. Queries make them, so the longest unused gives way to the
+/// next: reading must not use up what a tenant may host.
+pub const MAX_IMPLICIT_PER_TENANT: usize = 100;
+
+/// Text of the contexts that all tenants together may have hosted.
+pub const MAX_HOSTED_BYTES: usize = 512 << 20;
+
 /// Text of the contexts that one tenant may have hosted.
 pub const MAX_HOSTED_BYTES_PER_TENANT: usize = 64 << 20;
 

@@ -13,7 +13,9 @@ use super::entry::{Document, Entry, Kind, Names};
 use super::error::Error;
 use super::freshness::Freshness;
 use super::hosted::HostedContext;
-use super::limits::{MAX_HOSTED_BYTES_PER_TENANT, MAX_HOSTED_PER_TENANT, RETENTION};
+use super::limits::{
+    MAX_HOSTED_BYTES, MAX_HOSTED_BYTES_PER_TENANT, MAX_HOSTED_PER_TENANT, MAX_IMPLICIT_PER_TENANT, RETENTION,
+};
 use super::{Contexts, PATH, Shared};
 
 /// A context that was added.
@@ -114,10 +116,31 @@ impl Contexts {
                 && entry.document.load().text == text
         };
         let known = self.0.by_id.pin().values().find(same).map(|entry| entry.url.clone());
-        match known {
-            Some(url) => Ok(url),
-            None => Ok(self.host(tenant, value, Kind::ImplicitlyCreated, now).await?.url),
+        if let Some(url) = known {
+            return Ok(url);
         }
+        for id in self.implicit_in_excess(tenant) {
+            match self.delete(tenant, &id).await {
+                // Somebody else was faster.
+                Ok(()) | Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.host(tenant, value, Kind::ImplicitlyCreated, now).await?.url)
+    }
+
+    /// The implicitly created contexts of `tenant` that give way to one more: the longest unused.
+    fn implicit_in_excess(&self, tenant: &str) -> Vec<Box<str>> {
+        let entries = self.0.by_id.pin();
+        let own = entries
+            .values()
+            .filter(|entry| entry.kind == Kind::ImplicitlyCreated && entry.owner.as_deref() == Some(tenant));
+        let used = |entry: &Entry| entry.usage.last().unwrap_or(entry.document.load().created_at);
+        let mut own: Vec<(Instant, Box<str>)> =
+            own.map(|entry| (used(entry), entry.local_id.clone())).collect();
+        let excess = (own.len() + 1).saturating_sub(MAX_IMPLICIT_PER_TENANT);
+        own.sort_unstable();
+        own.into_iter().take(excess).map(|(_, id)| id).collect()
     }
 
     async fn host(&self, tenant: &str, value: Value<'_>, kind: Kind, now: Instant) -> Result<Added, Error> {
@@ -325,6 +348,10 @@ impl<'s> Reserved<'s> {
         let (count, held) = quotas.get(tenant).copied().unwrap_or_default();
         if count >= MAX_HOSTED_PER_TENANT || held + bytes > MAX_HOSTED_BYTES_PER_TENANT {
             return Err(Error::TooManyHosted);
+        }
+        let all: usize = quotas.values().map(|(_, held)| held).sum();
+        if all + bytes > MAX_HOSTED_BYTES {
+            return Err(Error::TooMuchHosted);
         }
         quotas.insert(tenant.into(), (count + 1, held + bytes));
         Ok(Reserved { shared, tenant, bytes })

@@ -10,8 +10,8 @@ use trifid_context_model::ld::CoreVersion;
 use trifid_context_model::time::Instant;
 
 use super::limits::{
-    FAILURE_TTL, HEURISTIC_DEFAULT, MAX_CACHE_BYTES, MAX_HOSTED_PER_TENANT, MAX_INLINE, RETENTION,
-    STALE_RECHECK, STALE_WHILE_REVALIDATE,
+    FAILURE_TTL, HEURISTIC_DEFAULT, MAX_CACHE_BYTES, MAX_HOSTED_PER_TENANT, MAX_IMPLICIT_PER_TENANT,
+    MAX_INLINE, RETENTION, STALE_RECHECK, STALE_WHILE_REVALIDATE,
 };
 use super::*;
 
@@ -670,6 +670,21 @@ async fn a_tenant_cannot_host_without_bound() {
     let id = world.contexts.list("t", None)[0].local_id.clone();
     world.contexts.delete("t", &id).await.unwrap();
     world.add("t", "{}").await;
+}
+
+#[tokio::test]
+async fn implicit_contexts_give_way_to_newer_ones() {
+    let world = World::new();
+    let mut urls = Vec::new();
+    for n in 0..MAX_IMPLICIT_PER_TENANT + 20 {
+        urls.push(implicit(&world, &format!("{{\"a\": \"urn:{n}\"}}")).await);
+    }
+    let kept = world.contexts.list("", Some(Kind::ImplicitlyCreated));
+    assert_eq!(kept.len(), MAX_IMPLICIT_PER_TENANT);
+    assert!(world.contexts.serve("", urls.last().unwrap(), NOW).is_ok());
+    assert_eq!(world.contexts.0.quotas.lock()[""].0, MAX_IMPLICIT_PER_TENANT);
+    assert_eq!(world.disk.kept.lock().len(), MAX_IMPLICIT_PER_TENANT);
+    world.add("", "{}").await;
 }
 
 #[tokio::test]
