@@ -4,6 +4,9 @@
 pub const MAX_TENANTS: usize = 10_000;
 /// Distinct type and attribute names that one tenant may introduce.
 pub const MAX_NAMES_PER_TENANT: u32 = 65_536;
+/// Distinct names that requests may introduce for tenants that do not exist yet: most will begin to exist by that
+/// request, the others must not grow the table of names without bound.
+pub const MAX_NAMES_OF_NEWCOMERS: u32 = 1 << 20;
 /// Longest tenant name, in bytes.
 pub const MAX_TENANT_NAME: usize = 128;
 /// Entities in one batch request.

@@ -19,7 +19,7 @@ use trifid_context_model::time::Instant;
 
 use crate::action::{Action, Applied, EntityEffect, Op, OpError, is_expired};
 use crate::journal::{Entry, Journal};
-use crate::limits::{MAX_TENANTS, SWEEP_STEP, WRITE_STEP};
+use crate::limits::{MAX_NAMES_OF_NEWCOMERS, MAX_TENANTS, SWEEP_STEP, WRITE_STEP};
 use crate::store::{Answer, Discovery, EntityStore, Page, Query, Sink, StoreError, StoreStats};
 use crate::tenant::TenantName;
 
@@ -50,6 +50,8 @@ pub struct MemoryStore {
     journal: Option<Arc<dyn Journal>>,
     dirty: Dirty,
     position: AtomicU64,
+    /// Pays for the names of requests to tenants that do not exist yet.
+    newcomers: Arc<Budget>,
 }
 
 impl std::fmt::Debug for MemoryStore {
@@ -68,6 +70,7 @@ impl MemoryStore {
             journal: None,
             dirty: Dirty::default(),
             position: AtomicU64::new(0),
+            newcomers: Arc::new(Budget::new(MAX_NAMES_OF_NEWCOMERS)),
         }
     }
 
@@ -91,6 +94,11 @@ impl MemoryStore {
         tenant.change(id, &self.dirty, |_, _| ((), Some(Stored { position: None, after })));
         self.position.fetch_max(position, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Pays for the names of a tenant that is about to be put back.
+    pub fn restored_budget(&self, tenant: &TenantName) -> Result<Arc<Budget>, StoreError> {
+        Ok(self.tenant_or_new(tenant)?.budget.clone())
     }
 
     /// Makes every change up to `position` visible. Called by the journal, in order, before it tells anybody
@@ -291,7 +299,9 @@ impl EntityStore for MemoryStore {
     }
 
     fn budget(&self, tenant: &TenantName) -> Result<Arc<Budget>, StoreError> {
-        Ok(self.tenant_or_new(tenant)?.budget.clone())
+        // Asked before the request is known to be good: it must not begin a tenant.
+        let known = self.tenants.load().get(tenant).map(|tenant| tenant.budget.clone());
+        Ok(known.unwrap_or_else(|| self.newcomers.clone()))
     }
 
     fn write<'a>(

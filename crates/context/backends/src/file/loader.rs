@@ -180,7 +180,7 @@ impl<'a> Loader<'a> {
             return Ok(owner.clone());
         }
         let tenant = if name.is_empty() { TenantName::default_tenant() } else { TenantName::parse(name)? };
-        let owner = Owner { budget: self.memory.budget(&tenant)?, name: tenant };
+        let owner = Owner { budget: self.memory.restored_budget(&tenant)?, name: tenant };
         self.owners.insert(name.into(), owner.clone());
         Ok(owner)
     }

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use trifid_context_engine::TenantName;
 use trifid_context_engine::broker::Paging;
+use trifid_context_engine::limits::MAX_TENANTS;
 use trifid_context_engine::memory::MemoryStore;
 use trifid_context_engine::store::EntityStore;
 use trifid_context_engine::testing::{Bench, Step, consistent, random_steps, scripted_steps, transcript};
@@ -43,6 +44,19 @@ fn indexes_and_counters_agree_with_the_entities_after_any_operations() {
         let again = block_on(transcript(self::store(), &steps));
         assert_eq!(first, again, "seed {seed}: the same operations give the same answers");
     }
+}
+
+#[test]
+fn requests_that_are_refused_use_up_no_tenants() {
+    let bench = Bench::new(store());
+    let names: Vec<String> = (0..=MAX_TENANTS).map(|n| format!("t{n}")).collect();
+    for name in &names {
+        let said =
+            block_on(bench.run(&Step::Create(name.clone().leak(), r#"{"id":"x","type":"T"}"#.to_owned())));
+        assert!(said.contains("is not a URI"), "{said}");
+    }
+    let said = block_on(bench.run(&Step::Create("late", r#"{"id":"urn:x:1","type":"T"}"#.to_owned())));
+    assert!(!said.contains("no further tenant"), "{said}");
 }
 
 #[test]
