@@ -104,10 +104,9 @@ fn the_log_tells_requests_and_no_secrets() {
     assert_eq!(ask(&running, "GET", "/door/echo", "guessed-secret", "").status, 401);
     let ours = |line: &&str| line.contains("trifid");
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    let line = text.lines().find(|line| line.contains("trifid::access")).expect("an access log line");
-    for part in ["method=GET", "path=\"/door/echo\"", "status=200", "request="] {
-        assert!(line.contains(part), "{part} in {line}");
-    }
+    // Where tests share a process, requests of other tests stand in this log too.
+    let parts = ["trifid::access", "method=GET", "path=\"/door/echo\"", "status=200", "request="];
+    assert!(text.lines().any(|line| parts.iter().all(|part| line.contains(part))), "{parts:?} in {text}");
     for secret in ["Bearer", "reader\"", "guessed-secret", "private", &hash_token("reader")[..16]] {
         assert!(!text.lines().filter(ours).any(|line| line.contains(secret)), "{secret} in {text}");
     }
