@@ -21,6 +21,8 @@ use crate::face::Response;
 pub enum ShellProblem {
     /// 400: the body's framing broke, or the client stopped in the middle of it.
     BadBody,
+    /// 400: an HTTP/1.1 request without a `Host` field or with several (RFC 9112 3.2).
+    BadHost,
     /// 401: no token, or none that is known (RFC 6750 3).
     Unauthenticated {
         /// Whether a token was presented at all.
@@ -70,7 +72,7 @@ impl ShellProblem {
     /// The status code of this refusal.
     pub fn status(&self) -> StatusCode {
         match self {
-            Self::BadBody => StatusCode::BAD_REQUEST,
+            Self::BadBody | Self::BadHost => StatusCode::BAD_REQUEST,
             Self::Unauthenticated { .. } => StatusCode::UNAUTHORIZED,
             Self::RoleForbidden { .. } | Self::TenantForbidden => StatusCode::FORBIDDEN,
             Self::NoSuchPath => StatusCode::NOT_FOUND,
@@ -88,6 +90,7 @@ impl ShellProblem {
     pub fn title(&self) -> &'static str {
         match self {
             Self::BadBody => "Broken body",
+            Self::BadHost => "Host missing or repeated",
             Self::Unauthenticated { .. } => "Authentication needed",
             Self::RoleForbidden { .. } => "Role not sufficient",
             Self::TenantForbidden => "Tenant not covered by the token",
@@ -108,6 +111,7 @@ impl ShellProblem {
             Self::BadBody => {
                 "The body ended before its announced length, or its chunks are malformed.".into()
             }
+            Self::BadHost => "A request of HTTP/1.1 carries exactly one `Host` field (RFC 9112 3.2).".into(),
             Self::Unauthenticated { presented: false } => {
                 "Send a token in the header `Authorization: Bearer ...`.".into()
             }
@@ -150,6 +154,7 @@ impl ShellProblem {
             | Self::BodyMemoryFull { retry_after_s }
             | Self::RequestTimeout { retry_after_s } => (RETRY_AFTER, HeaderValue::from(*retry_after_s)),
             Self::BadBody
+            | Self::BadHost
             | Self::TenantForbidden
             | Self::NoSuchPath
             | Self::BodyTimeout

@@ -111,7 +111,7 @@ pub(crate) fn options(allow: HeaderValue, headers: HeaderMap, tenant: Option<Hea
 pub(crate) fn of_shell(problem: &ShellProblem) -> Response {
     let status = problem.status();
     let refusal = match problem {
-        ShellProblem::BadBody => crate::problem::invalid(problem.detail()),
+        ShellProblem::BadBody | ShellProblem::BadHost => crate::problem::invalid(problem.detail()),
         ShellProblem::Internal => Problem::new(Kind::InternalError, problem.detail()).into(),
         ShellProblem::NoSuchPath => crate::problem::not_found(problem.detail()),
         ShellProblem::MethodNotAllowed { .. } | ShellProblem::BodyTooLarge { .. } => Refusal::Bare(status),

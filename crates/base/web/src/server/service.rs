@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version};
 use http_body::{Body as _, Frame, SizeHint};
@@ -172,7 +172,7 @@ fn admit<'c>(
     if let Some(preflight) = shared.resolved.cors.as_ref().and_then(|cors| cors.preflight(head)) {
         return Err(Box::new(preflight));
     }
-    let admitted = authorize(core, face, head).and_then(|principal| {
+    let admitted = check_host(head).and_then(|()| authorize(core, face, head)).and_then(|principal| {
         let tenant = face.tenant(head);
         if !principal.tenant.covers(tenant) {
             return Err(ShellProblem::TenantForbidden);
@@ -219,8 +219,18 @@ fn count(stats: &CoreStats, problem: &ShellProblem) {
         ShellProblem::BodyTimeout | ShellProblem::RequestTimeout { .. } => stats.timed_out.bump(),
         ShellProblem::Saturated { .. } | ShellProblem::BodyMemoryFull { .. } => stats.saturated.bump(),
         ShellProblem::Internal => stats.panics.bump(),
-        ShellProblem::BadBody | ShellProblem::NoSuchPath | ShellProblem::MethodNotAllowed { .. } => {}
+        ShellProblem::BadBody
+        | ShellProblem::BadHost
+        | ShellProblem::NoSuchPath
+        | ShellProblem::MethodNotAllowed { .. } => {}
     }
+}
+
+/// RFC 9112 3.2: HTTP/1.1 names its host once; a proxy in front may have been routed by another one.
+fn check_host(head: &Parts) -> Result<(), ShellProblem> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let once = hosts.next().is_some() && hosts.next().is_none();
+    if once || head.version != Version::HTTP_11 { Ok(()) } else { Err(ShellProblem::BadHost) }
 }
 
 /// Who calls, if they may.

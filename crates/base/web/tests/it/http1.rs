@@ -19,6 +19,21 @@ fn a_connection_serves_many_requests() {
 }
 
 #[test]
+fn a_request_names_its_host_once() {
+    let running = start();
+    let mut client = running.connect();
+    for (version, hosts, status) in [
+        ("1.1", "", 400),
+        ("1.1", "host: a\r\nhost: b\r\n", 400),
+        ("1.1", "host: a\r\n", 200),
+        ("1.0", "connection: keep-alive\r\n", 200),
+    ] {
+        client.send(format!("GET /door/echo HTTP/{version}\r\n{hosts}\r\n"));
+        assert_eq!(client.answer().status, status, "{version} {hosts:?}");
+    }
+}
+
+#[test]
 fn pipelined_requests_are_answered_in_order() {
     let running = start();
     let mut client = running.connect();
