@@ -10,6 +10,7 @@ mod shared;
 mod stats;
 mod watch;
 mod wire;
+mod wording;
 
 use std::any::Any;
 use std::io;

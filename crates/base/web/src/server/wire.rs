@@ -1,11 +1,12 @@
 //! A connection's socket, seen by its link: every byte that comes or goes updates the connection's state.
 //!
-//! It adds four things to the socket. A small answer, which hyper hands over as head and body, is joined in a buffer
+//! It adds five things to the socket. A small answer, which hyper hands over as head and body, is joined in a buffer
 //! that the core's connections share and written in one piece: that costs the kernel half a microsecond less than
-//! a vector of two, which is more than the copy. Bytes that were read to tell the protocol are read again first. A
-//! connection whose head is overdue gets an answer (408) instead of a silent end. And a connection that ends
-//! while its client may still be sending is read from until the client has stopped, within bounds: closing a
-//! socket with unread bytes resets it, and a reset destroys the answer on its way (RFC 9112 9.6).
+//! a vector of two, which is more than the copy. Bytes that were read to tell the protocol are read again first.
+//! hyper's own refusals get words. A connection whose head is overdue gets an answer (408) instead of a silent end.
+//! And a connection that ends while its client may still be sending is read from until the client has stopped,
+//! within bounds: closing a socket with unread bytes resets it, and a reset destroys the answer on its way (RFC 9112
+//! 9.6).
 
 use std::io;
 use std::pin::Pin;
@@ -18,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::core::Core;
 use super::link::{Link, Order};
 use super::watch::Ticks;
+use super::wording::reworded;
 use crate::limits::{JOINED_WRITE_BYTES_MAX, LINGER_BYTES_MAX};
 
 const TIMEOUT_ANSWER: &[u8] =
@@ -104,7 +106,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        let result = match reworded(bytes) {
+            None => Pin::new(&mut self.socket).poll_write(cx, bytes),
+            // The connection ends with it: what the socket does not take at once is not worth keeping.
+            Some(worded) => Pin::new(&mut self.socket).poll_write(cx, &worded).map_ok(|_| bytes.len()),
+        };
         self.note(result)
     }
 
@@ -113,8 +119,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [only] = slices {
+            return self.poll_write(cx, only);
+        }
         let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
-        let result = if slices.len() > 1 && bytes <= JOINED_WRITE_BYTES_MAX {
+        let result = if bytes <= JOINED_WRITE_BYTES_MAX {
             let core = Rc::clone(&self.core);
             core.join(slices, |joined| Pin::new(&mut self.socket).poll_write(cx, joined))
         } else {

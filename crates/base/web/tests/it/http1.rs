@@ -159,6 +159,15 @@ fn head_and_options_are_answered() {
 }
 
 #[test]
+fn a_refused_target_is_told_why() {
+    let running = start();
+    let mut client = running.connect();
+    client.send("GET /door/echo?q=speed>20 HTTP/1.1\r\nhost: t\r\n\r\n");
+    let answer = String::from_utf8(client.rest()).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("(> is %3E)"), "{answer}");
+}
+
+#[test]
 fn nonsense_is_answered_400_and_closed() {
     let running = start();
     for nonsense in [
