@@ -173,6 +173,11 @@ impl Builder<'_, '_> {
             [Param::Georel, Param::Geometry, Param::Coordinates, Param::Geoproperty]
                 .map(|param| self.params.get(param));
         let geo = geo::parse_optional(georel, geometry, coordinates)?;
+        if geo.is_none() && property.is_some() {
+            return Err(crate::problem::invalid(
+                "geoproperty: needs georel, geometry and coordinates (4.10)",
+            ));
+        }
         self.narrow |= geo.is_some();
         Ok(geo.map(|geo| GeoQuery::new(geo, property, self.expand)).transpose()?)
     }

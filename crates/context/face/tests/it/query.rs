@@ -66,6 +66,7 @@ async fn clause_5_7_2_4_queries_are_refused_with_their_parameter() {
         ("type=Tower&pick=a{b{c}}&join=flat&joinLevel=1", "400 BadRequestData", "pick"),
         ("type=Tower&georel=touches&geometry=Point&coordinates=[1,2]", "400 BadRequestData", "georel"),
         ("type=Tower&georel=within", "400 BadRequestData", "geometry"),
+        ("type=Tower&geoproperty=location", "400 InvalidRequest", "geoproperty"),
         ("type=Tower&orderBy=location;dist-asc", "400 BadRequestData", "orderFrom"),
         ("type=Tower&collation=!!nope", "400 BadRequestData", "collation"),
         ("type=Tower&expandValues=a", "400 BadRequestData", "expandValues"),
