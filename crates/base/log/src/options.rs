@@ -18,7 +18,7 @@ pub struct Options {
     /// [`Overloaded`](crate::AppendError::Overloaded).
     pub inflight_bytes_max: usize,
     /// How long the committer may wait for those whom it has just answered to come back with more. It waits less
-    /// when they do not, never longer than half a flush takes, and not at all when the log was idle.
+    /// when too few do, never longer than two flushes take, and not at all when the log was idle.
     pub linger_max: Duration,
     /// After this long without an append the log is closed off: a marker vouches for the last batch.
     pub idle_after: Duration,

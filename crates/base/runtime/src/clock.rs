@@ -12,8 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::shutdown::Shutdown;
-
 /// An instant: microseconds since 1970-01-01T00:00:00Z, negative before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
@@ -81,49 +79,6 @@ impl Clock for SystemClock {
     }
 }
 
-/// The last reading of another clock: one relaxed load, no system call on any machine.
-///
-/// It is as old as its last [`refresh`](Self::refresh), which [`tick`](Self::tick) calls at a fixed interval. Use it
-/// where a decision tolerates that age (admission, cache lifetimes), never for an instant that is stored.
-#[derive(Debug)]
-pub struct CachedClock<C> {
-    source: C,
-    reading: AtomicI64,
-}
-
-impl<C: Clock> CachedClock<C> {
-    /// Reads `source` once.
-    pub fn new(source: C) -> Self {
-        let reading = AtomicI64::new(source.now().micros());
-        Self { source, reading }
-    }
-
-    /// Reads the source again.
-    pub fn refresh(&self) -> Timestamp {
-        let now = self.source.now();
-        self.reading.store(now.micros(), Ordering::Relaxed);
-        now
-    }
-
-    /// Refreshes every `interval` until shutdown; run it as a supervised task.
-    pub async fn tick(self: Arc<Self>, interval: Duration, shutdown: Shutdown) {
-        let mut ticks = tokio::time::interval(interval);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-        loop {
-            tokio::select! {
-                _ = ticks.tick() => { self.refresh(); }
-                () = shutdown.triggered() => return,
-            }
-        }
-    }
-}
-
-impl<C: Clock> Clock for CachedClock<C> {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.reading.load(Ordering::Relaxed))
-    }
-}
-
 /// A clock that moves only when a test says so.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
@@ -163,29 +118,6 @@ mod tests {
         assert_eq!(clock.advance(Duration::from_millis(2)), Timestamp::from_micros(2_005));
         clock.set(Timestamp::from_micros(-1));
         assert_eq!(clock.now().micros(), -1);
-    }
-
-    #[test]
-    fn a_cached_clock_is_as_old_as_its_last_refresh() {
-        let hand = Arc::new(ManualClock::default());
-        let cached = CachedClock::new(Arc::clone(&hand));
-        hand.advance(Duration::from_secs(1));
-        assert_eq!(cached.now(), Timestamp::EPOCH);
-        cached.refresh();
-        assert_eq!(cached.now(), Timestamp::from_micros(1_000_000));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_ticking_clock_follows_its_source_and_stops_at_shutdown() {
-        let hand = Arc::new(ManualClock::default());
-        let cached = Arc::new(CachedClock::new(Arc::clone(&hand)));
-        let shutdown = Shutdown::new();
-        let ticker = tokio::spawn(Arc::clone(&cached).tick(Duration::from_millis(1), shutdown.clone()));
-        hand.advance(Duration::from_secs(7));
-        tokio::time::sleep(Duration::from_millis(2)).await; // paused: advances the tokio clock, waits for nothing
-        assert_eq!(cached.now(), Timestamp::from_micros(7_000_000));
-        shutdown.trigger(crate::shutdown::Reason::Requested);
-        ticker.await.unwrap();
     }
 
     #[test]

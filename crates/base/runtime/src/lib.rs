@@ -30,7 +30,7 @@ pub mod units;
 #[doc(hidden)]
 pub use serde;
 
-pub use clock::{CachedClock, Clock, ManualClock, SystemClock, Timestamp};
+pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use entropy::{Entropy, SeededEntropy, SystemEntropy};
 pub use shutdown::Shutdown;
 pub use supervise::Supervisor;
