@@ -1,1 +1,22 @@
-//! Archive engine.
+//! The archive: what a table is, and how a query over it is answered (IVOA TAP 1.1, ADQL 2.1).
+//!
+//! ```text
+//! catalogue   what is published: schemas, tables, columns, keys; TAP_SCHEMA
+//! table       rows in chunks of Arrow columns, resident or read when needed; indexes beside them
+//! eval        the meaning of every expression, vectorised: one implementation for every executor
+//! access      the index path: one table, no planner
+//! reference   a plain interpreter of whole trees: the executable specification
+//! backend     the port to a real query engine
+//! archive     prepare and run, with the plan cache in front
+//! ```
+//!
+//! What this crate does not know: HTTP, files, DataFusion, Parquet. Time comes through `base/runtime`.
+
+pub mod backend;
+pub mod cache;
+pub mod catalogue;
+pub mod error;
+pub mod index;
+pub mod table;
+
+pub use error::QueryError;
