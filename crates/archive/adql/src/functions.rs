@@ -1,5 +1,9 @@
 //! The functions that queries may call: ADQL's own and the user-defined ones that we have.
 
+/// The reference frames between which `ivo_geom_transform` turns (IVOA vocabulary `refframe`, whose words heed case):
+/// FK4 at B1950, FK5 and ECLIPTIC at J2000.
+pub const FRAMES: [&str; 5] = ["ICRS", "FK5", "FK4", "GALACTIC", "ECLIPTIC"];
+
 /// A scalar function. Arguments have the types that `resolve` gave them: see each variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
@@ -55,6 +59,8 @@ pub enum Function {
     Lower,
     /// Text to Text.
     Upper,
+    /// (text Text, count Long) to Text: so many characters from the front. What `CAST(... AS CHAR(n))` cuts with.
+    Left,
     // ---- conditions
     /// The first that is not NULL; all of the result's type.
     Coalesce,
@@ -97,32 +103,33 @@ pub enum Function {
     HealpixIndex,
     /// (order Long, index Long) to Point.
     HealpixCenter,
-    /// (ra, dec, parallax, pmra, pmdec, rv, from, to: Doubles) to Array(Double): six parameters at `to`.
+    /// (order Long, source_id Long) to Long: the cell that a Gaia source identifier stands for, nested, order 0 to 12.
+    GaiaHealpixIndex,
+    /// (ra, dec, parallax, pmra, pmdec, rv, from, to: Doubles) to Array(Double): six parameters at `to`. In degrees,
+    /// mas, mas/yr, km/s and Julian years. NULL for the third to sixth is 0; for the others it is an error.
     EpochPropagate,
     /// The same arguments to Point: the position alone.
     EpochPropagatePosition,
-    /// (from Text, to Text, geometry) to the geometry.
+    /// (from Text, to Text, geometry) to the geometry. Both Texts are literals among
+    /// [`FRAMES`](crate::functions::FRAMES): the resolver saw to it.
     GeometryTransform,
     /// Timestamp to Double, Julian date.
     ToJd,
     /// Timestamp to Double, modified Julian date.
     ToMjd,
-    /// Two Texts to Boolean, ignoring case.
-    NoCaseMatch,
-    /// (haystack Text, needle Text) to Boolean, whole words, ignoring case.
+    /// (haystack Text, needle Text) to Boolean: every word of the needle is one of the haystack's, ignoring case.
     HasWord,
-    /// (hash list Text, item Text) to Boolean, ignoring case.
+    /// (hash list Text, item Text) to Boolean, ignoring case; an item with a `#` is in no list.
     HashListHas,
     /// (mean Double, sigma Double) to Double. Differs from row to row.
     NormalRandom,
-    /// Two intervals as four Doubles (l1, h1, l2, h2) to Boolean.
+    /// Two intervals as four Doubles (l1, h1, l2, h2) to Boolean; ends that meet overlap, an interval whose low end
+    /// is above its high one overlaps with nothing.
     IntervalOverlaps,
-    /// Text to Double, degrees.
+    /// Text (`h:m:s`, `hhmmss`, `hHmMsS`) to Double, degrees; NULL for what is not one.
     HmsToDegrees,
-    /// Text to Double, degrees.
+    /// Text (`d:m:s`, `ddmmss`, `dDmMsS`, with a sign) to Double, degrees; NULL for what is not one.
     DmsToDegrees,
-    /// (value Double, from Text, to Text) to Double: spectral conversion between wavelength, frequency, energy.
-    SpectralConvert,
     /// (pattern Text, text Text) to Boolean: a regular expression, bounded.
     Match,
 }
@@ -146,8 +153,9 @@ pub enum Aggregator {
     Variance,
     /// Median, Double.
     Median,
-    /// (text Text, separator Text) to Text, in the order of the rows.
+    /// (text Text, separator Text) to Text, in the order of the rows; NULLs leave no trace.
     StringAgg,
-    /// (value, low, high: Doubles, count Long) to Array(Long): two more bins than `count`, for what lies outside.
+    /// (value, low, high: Doubles, count Long) to Array(Long): two more bins than `count`, for what lies outside. A NULL
+    /// counts as below.
     Histogram,
 }

@@ -8,6 +8,7 @@
 //!   [`Function::Contains`] of type Boolean; used as a number it is cast to Int (1 or 0). INTERSECTS alike.
 //! - `USING` and `NATURAL` columns are references or COALESCE calls; `*` is spelled out; positions and aliases in
 //!   ORDER BY and GROUP BY are replaced by what they stand for.
+//! - `ivo_nocasematch` is [`Kind::Like`]; IN_UNIT and the spectral conversions are arithmetic with computed factors.
 //! - A CTE stands where it is used, shared by its [`Arc`].
 //! - ORDER BY keys are items of the select list; a key that is not shown is a hidden item after the shown ones.
 //!
@@ -274,7 +275,10 @@ pub enum Comparison {
 /// The ordinal of a literal token in the text of the query, from 0.
 pub type Slot = u32;
 
-/// A constant, and where in the text it came from.
+/// A constant, and where in the text it came from. As an expression its value always fits the expression's type: an
+/// Integer where that is whole (and within its range), a Double where it is Float or Double (and then exactly a
+/// Float), a Text where it is Text, a Boolean where it is Boolean, and Null anywhere. So a `5` that is compared with a Double stands
+/// here as `5.0`, without a cast.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Literal {
     /// Its value.
