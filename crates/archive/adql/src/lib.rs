@@ -5,7 +5,13 @@
 //!                                    ast --printer--> text
 //! ```
 
+pub mod ast;
 pub mod catalogue;
+pub mod error;
 pub mod functions;
+pub mod language;
+pub mod limits;
+pub mod report;
+pub mod span;
 pub mod tree;
 pub mod types;

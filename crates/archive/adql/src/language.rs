@@ -1,0 +1,34 @@
+//! Which ADQL a query is written in.
+
+/// A version of ADQL, as the parameter LANG of TAP names it (TAP 1.1 2.7.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// ADQL 2.0: `ILIKE`, a word that 2.1 took, is still a name where it can be one. Everything of 2.1 is understood
+    /// all the same.
+    V2_0,
+    /// ADQL 2.1.
+    #[default]
+    V2_1,
+}
+
+impl Language {
+    /// What LANG asks for: `ADQL`, `ADQL-2.0`, `ADQL-2.1`. Case does not count, although it should (TAP 1.1 2.3.4):
+    /// clients send all of them.
+    pub fn named(lang: &str) -> Option<Self> {
+        if lang.eq_ignore_ascii_case("ADQL") || lang.eq_ignore_ascii_case("ADQL-2.1") {
+            Some(Self::V2_1)
+        } else if lang.eq_ignore_ascii_case("ADQL-2.0") {
+            Some(Self::V2_0)
+        } else {
+            None
+        }
+    }
+
+    /// The version number.
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::V2_0 => "2.0",
+            Self::V2_1 => "2.1",
+        }
+    }
+}
