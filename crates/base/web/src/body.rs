@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
@@ -41,6 +42,7 @@ enum Repr {
 
 enum Piece {
     Data(Bytes),
+    Trailers(Box<HeaderMap>),
     End,
 }
 
@@ -134,6 +136,7 @@ impl http_body::Body for Body {
                 }
                 Poll::Ready(match piece {
                     Some(Piece::Data(bytes)) => Some(Ok(Frame::data(bytes))),
+                    Some(Piece::Trailers(fields)) => Some(Ok(Frame::trailers(*fields))),
                     Some(Piece::End) => None,
                     None => Some(Err(BodyError::Aborted)),
                 })
@@ -167,6 +170,16 @@ impl BodySender {
         self.0.send(Piece::Data(bytes)).await.map_err(|_| Gone)
     }
 
+    /// Waits until one more buffer has its place, for who has something else to do when the client is slow.
+    pub async fn slot(&self) -> Result<Slot<'_>, Gone> {
+        self.0.reserve().await.map(Slot).map_err(|_| Gone)
+    }
+
+    /// Waits until the client no longer reads the body: a producer that has nothing to send yet learns of it here.
+    pub async fn gone(&self) {
+        self.0.closed().await;
+    }
+
     /// Hands over one buffer from a thread that may block (the compute pool).
     pub fn send_blocking(&self, bytes: Bytes) -> Result<(), Gone> {
         if bytes.is_empty() {
@@ -180,9 +193,28 @@ impl BodySender {
         self.0.send(Piece::End).await.map_err(|_| Gone)
     }
 
+    /// Ends the message well, with trailer fields (RFC 9110 6.5). They reach clients that sent `TE: trailers`, and only
+    /// those that the head announced in `Trailer`.
+    pub async fn finish_with(self, trailers: HeaderMap) -> Result<(), Gone> {
+        self.0.send(Piece::Trailers(Box::new(trailers))).await.map_err(|_| Gone)
+    }
+
     /// Ends the message well from a thread that may block.
     pub fn finish_blocking(self) -> Result<(), Gone> {
         self.0.blocking_send(Piece::End).map_err(|_| Gone)
+    }
+}
+
+/// A place for one buffer, reserved. Dropped unused, it is free again.
+#[derive(Debug)]
+pub struct Slot<'a>(mpsc::Permit<'a, Piece>);
+
+impl Slot<'_> {
+    /// Hands over the buffer.
+    pub fn put(self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.0.send(Piece::Data(bytes));
+        }
     }
 }
 
@@ -190,6 +222,7 @@ impl fmt::Debug for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Data(bytes) => write!(f, "Data({} bytes)", bytes.len()),
+            Self::Trailers(fields) => write!(f, "Trailers({} fields)", fields.len()),
             Self::End => f.write_str("End"),
         }
     }
@@ -233,6 +266,37 @@ mod tests {
         sender.send(Bytes::from("a")).await.unwrap();
         drop(sender);
         assert_eq!(body.collect().await.map(|_| ()), Err(BodyError::Aborted));
+    }
+
+    #[tokio::test]
+    async fn a_stream_may_end_with_trailers() {
+        let (sender, body) = Body::channel(4);
+        sender.slot().await.unwrap().put(Bytes::from("a"));
+        let fields = HeaderMap::from_iter([(http::header::ETAG, http::HeaderValue::from_static("e"))]);
+        sender.finish_with(fields).await.unwrap();
+        let whole = body.collect().await.unwrap();
+        assert_eq!(whole.trailers().unwrap()["etag"], "e");
+        assert_eq!(whole.to_bytes(), "a");
+    }
+
+    #[tokio::test]
+    async fn a_slot_is_there_when_the_client_has_read() {
+        let (sender, mut body) = Body::channel(1);
+        sender.slot().await.unwrap().put(Bytes::from("a"));
+        assert!(at_once(sender.slot()).is_none(), "the one place is taken");
+        assert!(body.frame().await.is_some());
+        assert!(at_once(sender.slot()).is_some());
+        drop(body);
+        sender.gone().await;
+        assert!(matches!(sender.slot().await, Err(Gone)));
+    }
+
+    /// What a future has to say at once.
+    fn at_once<F: Future>(future: F) -> Option<F::Output> {
+        match std::pin::pin!(future).poll(&mut Context::from_waker(std::task::Waker::noop())) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
     }
 
     #[tokio::test]

@@ -42,6 +42,13 @@ pub trait Face: Send + Sync + 'static {
         let _ = head;
         ""
     }
+
+    /// The largest body that this request may have, in bytes, where it is not `http.body_limit`: a door that takes
+    /// files says so for the resources that do. What all bodies may take together stays as it is.
+    fn body_limit(&self, head: &Parts) -> Option<u64> {
+        let _ = head;
+        None
+    }
 }
 
 /// What a request needs its caller to be allowed.

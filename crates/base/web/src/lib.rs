@@ -42,7 +42,7 @@ mod server;
 mod tls;
 
 pub use auth::{Principal, Role, TenantScope, Tokens};
-pub use body::{Body, BodyError, BodySender, Gone};
+pub use body::{Body, BodyError, BodySender, Gone, Slot};
 pub use cors::CorsError;
 pub use face::{Access, Answer, Face, Mount, Response};
 pub use health::{HealthSource, Readiness};

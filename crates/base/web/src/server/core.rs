@@ -131,12 +131,12 @@ impl Core {
         self.admission.borrow_mut().release(place);
     }
 
-    /// Sets memory aside for a body; whether there was enough.
-    pub(crate) fn reserve_body(&self, bytes: u64) -> bool {
+    /// Sets memory aside for a body of at most `largest` bytes; whether there was enough.
+    pub(crate) fn reserve_body(&self, bytes: u64, largest: u64) -> bool {
         let share = self.limits().body_memory_bytes / self.shared.resolved.cores as u64;
         let taken = self.body_memory_bytes.get().saturating_add(bytes);
         // One body of the largest size always fits into an empty core.
-        let fits = taken <= share.max(self.limits().body_bytes);
+        let fits = taken <= share.max(largest);
         if fits {
             self.body_memory_bytes.set(taken);
         }

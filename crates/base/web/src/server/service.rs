@@ -64,9 +64,9 @@ impl Flight {
         Ok(())
     }
 
-    /// Holds memory for more of the body.
-    fn reserve(&mut self, bytes: u64) -> Result<(), ShellProblem> {
-        if !self.core().reserve_body(bytes) {
+    /// Holds memory for more of a body of at most `largest` bytes.
+    fn reserve(&mut self, bytes: u64, largest: u64) -> Result<(), ShellProblem> {
+        if !self.core().reserve_body(bytes, largest) {
             return Err(ShellProblem::BodyMemoryFull { retry_after_s: RETRY_AFTER_S });
         }
         self.body_bytes += bytes;
@@ -131,7 +131,7 @@ pub(crate) async fn respond(
         Err(response) => *response,
         Ok((face, principal)) => {
             let received = if has_body {
-                receive(&mut flight, &connection, &head, body).await
+                receive(&mut flight, &connection, face, &head, body).await
             } else {
                 Ok((Bytes::new(), framing_without_body(&head)))
             };
@@ -261,6 +261,7 @@ fn framing_without_body(head: &Parts) -> Framing {
 async fn receive(
     flight: &mut Flight,
     connection: &Connection,
+    face: &dyn Face,
     head: &Parts,
     mut body: Incoming,
 ) -> Result<(Bytes, Framing), ShellProblem> {
@@ -269,7 +270,7 @@ async fn receive(
         Some(length) if !head.headers.contains_key(TRANSFER_ENCODING) => Framing::ContentLength(length),
         _ => Framing::Chunked,
     };
-    let limit_bytes = core.limits().body_bytes;
+    let limit_bytes = face.body_limit(head).unwrap_or(core.limits().body_bytes);
     if matches!(framing, Framing::ContentLength(length) if length > limit_bytes) {
         return Err(ShellProblem::BodyTooLarge { limit_bytes });
     }
@@ -340,7 +341,7 @@ impl Joined {
             Framing::ContentLength(length) => length,
             Framing::None | Framing::Chunked => BODY_BYTES_FIRST as u64,
         };
-        flight.reserve(expected)?;
+        flight.reserve(expected, limit_bytes)?;
         let capacity = usize::try_from(expected).unwrap_or(BODY_BYTES_FIRST);
         Ok(Self { bytes: BytesMut::with_capacity(capacity), reserved_bytes: expected, limit_bytes })
     }
@@ -352,7 +353,7 @@ impl Joined {
         }
         if length > self.reserved_bytes {
             // The buffer doubles when it grows, and so does what is set aside for it.
-            flight.reserve(self.reserved_bytes.max(length - self.reserved_bytes))?;
+            flight.reserve(self.reserved_bytes.max(length - self.reserved_bytes), self.limit_bytes)?;
             self.reserved_bytes = (2 * self.reserved_bytes).max(length);
         }
         self.bytes.extend_from_slice(data);

@@ -134,6 +134,19 @@ fn a_streamed_body_is_whole_or_visibly_torn() {
 }
 
 #[test]
+fn trailers_reach_who_asks_for_them() {
+    let running = start();
+    for (te, end) in
+        [("te: trailers\r\n", "4\r\nrows\r\n0\r\noutcome: whole\r\n\r\n"), ("", "rows\r\n0\r\n\r\n")]
+    {
+        let mut client = running.connect();
+        client.send(format!("GET /door/trailers HTTP/1.1\r\nhost: t\r\n{te}connection: close\r\n\r\n"));
+        let answer = String::from_utf8(client.rest()).unwrap();
+        assert!(answer.ends_with(end), "{answer}");
+    }
+}
+
+#[test]
 fn a_given_id_is_echoed_and_a_made_one_marks_errors() {
     let running = start();
     let mut client = running.connect();

@@ -2,7 +2,7 @@
 
 use trifid_base_runtime::units::{Size, Span};
 
-use super::support::{start, start_with};
+use super::support::{FILES_BYTES_MAX, start, start_with};
 
 fn millis(millis: u64) -> Span {
     Span(std::time::Duration::from_millis(millis))
@@ -25,6 +25,21 @@ fn an_announced_body_over_the_limit_is_refused_before_it_is_read() {
         "x".repeat(1000)
     ));
     assert_eq!(client.answer().status, 200);
+}
+
+#[test]
+fn a_door_may_take_larger_bodies_where_it_takes_files() {
+    let running = start_with(|options| {
+        options.body_limit = Size(1000);
+        options.body_memory = Size(1000);
+    });
+    let most = usize::try_from(FILES_BYTES_MAX).unwrap();
+    for (length, status) in [(most, 200), (most + 1, 413)] {
+        let mut client = running.connect();
+        client.send(format!("POST /door/files HTTP/1.1\r\nhost: t\r\ncontent-length: {length}\r\n\r\n"));
+        client.send(vec![b'x'; length]);
+        assert_eq!(client.answer().status, status);
+    }
 }
 
 #[test]

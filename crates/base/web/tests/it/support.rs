@@ -20,6 +20,9 @@ use trifid_base_web::{
 /// Long enough for any machine; a test that waits for it has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Bytes of a body of `/door/files`.
+pub(crate) const FILES_BYTES_MAX: u64 = 200_000;
+
 /// The door: each path of it does one thing.
 pub(crate) struct Door {
     arrivals: SyncSender<String>,
@@ -31,7 +34,7 @@ impl Face for Door {
         Box::pin(async move {
             match request.path().trim_start_matches("/door") {
                 "/echo" => text(&describe(&request)),
-                "/body" => Response::new(Body::full(request.body)),
+                "/body" | "/files" => Response::new(Body::full(request.body)),
                 "/wait" => self.wait(&request).await,
                 "/block" => self.block(&request),
                 "/never" => std::future::pending().await,
@@ -39,6 +42,7 @@ impl Face for Door {
                 "/big" => Response::new(Body::full(vec![b'x'; 32 << 20])),
                 "/stream" => stream(true),
                 "/torn" => stream(false),
+                "/trailers" => trailers(),
                 _ => status(StatusCode::NOT_FOUND),
             }
         })
@@ -56,6 +60,10 @@ impl Face for Door {
             "/door/echo" if head.uri.query() == Some("public") => Access::Public,
             _ => Access::of_method(&head.method),
         }
+    }
+
+    fn body_limit(&self, head: &Parts) -> Option<u64> {
+        (head.uri.path() == "/door/files").then_some(FILES_BYTES_MAX)
     }
 
     fn tenant<'r>(&self, head: &'r Parts) -> &'r str {
@@ -107,6 +115,18 @@ fn stream(finishes: bool) -> Response {
         }
     });
     Response::new(body)
+}
+
+fn trailers() -> Response {
+    let (sender, body) = Body::channel(1);
+    tokio::task::spawn_local(async move {
+        sender.send(Bytes::from("rows")).await.unwrap();
+        let fields = [(http::HeaderName::from_static("outcome"), http::HeaderValue::from_static("whole"))];
+        sender.finish_with(fields.into_iter().collect()).await.unwrap();
+    });
+    let mut response = Response::new(body);
+    response.headers_mut().insert(http::header::TRAILER, http::HeaderValue::from_static("outcome"));
+    response
 }
 
 /// A part of the program whose readiness a test sets.
