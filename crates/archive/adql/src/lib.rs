@@ -15,3 +15,4 @@ pub mod report;
 pub mod span;
 pub mod tree;
 pub mod types;
+pub mod units;

@@ -30,3 +30,9 @@ pub const SUGGEST_WORD: usize = 64;
 
 const _: () = assert!(EXCERPT_BEFORE < EXCERPT);
 const _: () = assert!(BYTES < u32::MAX as usize, "places are 32 bits wide");
+
+/// Bytes of a unit of measure.
+pub const UNIT_BYTES: usize = 256;
+
+/// How deep parentheses nest in a unit of measure.
+pub const UNIT_DEPTH: u32 = 16;

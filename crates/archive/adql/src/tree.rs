@@ -276,9 +276,9 @@ pub enum Comparison {
 pub type Slot = u32;
 
 /// A constant, and where in the text it came from. As an expression its value always fits the expression's type: an
-/// Integer where that is whole (and within its range), a Double where it is Float or Double (and then exactly a
-/// Float), a Text where it is Text, a Boolean where it is Boolean, and Null anywhere. So a `5` that is compared with a Double stands
-/// here as `5.0`, without a cast.
+/// Integer where that is whole (and within its range), a Double where it is Float (and then exactly one) or Double, a
+/// Text where it is Text, a Boolean where it is Boolean, and Null anywhere. So a `5` that is compared with a Double
+/// stands here as `5.0`, without a cast.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Literal {
     /// Its value.
