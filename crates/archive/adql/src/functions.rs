@@ -1,4 +1,8 @@
 //! The functions that queries may call: ADQL's own and the user-defined ones that we have.
+//!
+//! The two enums are what the tree says; [`table`] is what a query may write.
+
+pub mod table;
 
 /// The reference frames between which `ivo_geom_transform` turns (IVOA vocabulary `refframe`, whose words heed case):
 /// FK4 at B1950, FK5 and ECLIPTIC at J2000.

@@ -15,4 +15,5 @@ pub mod report;
 pub mod span;
 pub mod tree;
 pub mod types;
+pub mod udf;
 pub mod units;
