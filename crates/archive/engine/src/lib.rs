@@ -12,11 +12,14 @@
 //!
 //! What this crate does not know: HTTP, files, DataFusion, Parquet. Time comes through `base/runtime`.
 
+pub mod answer;
 pub mod backend;
 pub mod cache;
 pub mod catalogue;
+pub mod compute;
 pub mod error;
 pub mod index;
+pub mod limits;
 pub mod table;
 
 pub use error::QueryError;

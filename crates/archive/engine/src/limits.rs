@@ -1,0 +1,16 @@
+//! Every bound of the crate, by name.
+
+/// The most bytes of text that one expression may put out for a batch of rows.
+pub const TEXT_BATCH_BYTES: usize = 256 << 20;
+
+/// The most rows that the index path gathers in order to sort them; beyond that an engine that can spill does.
+pub const ORDERED_ROWS: usize = 2_000_000;
+
+/// Rows, taken one by one, that are a small effort.
+pub const SMALL_RUN_ROWS: usize = 2_000;
+
+/// Rows, scanned in runs, that are a small effort.
+pub const SMALL_SCAN_ROWS: usize = 20_000;
+
+/// Rows of a chunk: a column of 8-byte values takes half a mebibyte, which is decoded in about a millisecond.
+pub const CHUNK_ROWS: usize = 65_536;
