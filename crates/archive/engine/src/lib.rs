@@ -18,6 +18,7 @@ pub mod cache;
 pub mod catalogue;
 pub mod compute;
 pub mod error;
+pub mod eval;
 pub mod index;
 pub mod limits;
 pub mod table;

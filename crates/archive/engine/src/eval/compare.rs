@@ -1,0 +1,353 @@
+//! `= <> < <= > >=`, BETWEEN, IN and IS NULL.
+//!
+//! The order of reals is total: NaN equals NaN and is above all numbers, -0 is 0. Text compares by code point, which for
+//! UTF-8 is by byte.
+
+use std::cmp::Ordering;
+use std::hash::Hash;
+
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    UInt8Type,
+};
+use arrow_array::{Array as _, BooleanArray, StringArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use hashbrown::HashSet;
+use trifid_archive_adql::tree::Comparison;
+use trifid_archive_adql::types::Type;
+
+use super::cells::{
+    Cells, Shape, any_null, bits, boolean_array, booleans, mismatch, nulls, pack, pairs_bits, primitive,
+    sides, texts,
+};
+use super::logic;
+use crate::error::QueryError;
+
+/// From how many constants on IN looks them up in a set.
+const SET_FROM: usize = 8;
+
+/// Values in their total order.
+pub(crate) trait Ordered: Copy {
+    /// What equal values, and only they, have in common.
+    type Key: Eq + Hash;
+    /// Whether it comes before the other.
+    fn below(self, other: Self) -> bool;
+    /// Whether both are the same.
+    fn same(self, other: Self) -> bool;
+    /// What to find it by.
+    fn key(self) -> Self::Key;
+    /// Its place relative to the other.
+    fn order(self, other: Self) -> Ordering {
+        if self.below(other) {
+            Ordering::Less
+        } else if self.same(other) {
+            Ordering::Equal
+        } else {
+            Ordering::Greater
+        }
+    }
+}
+
+macro_rules! ordered_whole {
+    ($($native:ty),*) => {$(
+        impl Ordered for $native {
+            type Key = $native;
+            #[inline]
+            fn below(self, other: Self) -> bool { self < other }
+            #[inline]
+            fn same(self, other: Self) -> bool { self == other }
+            #[inline]
+            fn key(self) -> Self::Key { self }
+        }
+    )*};
+}
+
+macro_rules! ordered_real {
+    ($($native:ty: $key:ty),*) => {$(
+        impl Ordered for $native {
+            type Key = $key;
+            #[inline]
+            fn below(self, other: Self) -> bool { (self < other) | (!self.is_nan() & other.is_nan()) }
+            #[inline]
+            fn same(self, other: Self) -> bool { (self == other) | (self.is_nan() & other.is_nan()) }
+            #[inline]
+            fn key(self) -> Self::Key {
+                // One NaN, and -0 + 0 = 0.
+                if self.is_nan() { <$native>::NAN.to_bits() } else { (self + 0.0).to_bits() }
+            }
+        }
+    )*};
+}
+
+ordered_whole!(bool, u8, i16, i32, i64);
+ordered_real!(f32: u32, f64: u64);
+
+/// Runs `$body` with `$t` standing for the Arrow type of the values of `$ty`; `$text`, `$truth` and `$null` for types that
+/// are not primitive.
+macro_rules! by_order {
+    ($ty:expr, $t:ident => $body:expr, text: $text:expr, truth: $truth:expr, null: $null:expr) => {
+        match $ty {
+            Type::UnsignedByte => {
+                type $t = UInt8Type;
+                $body
+            }
+            Type::Short => {
+                type $t = Int16Type;
+                $body
+            }
+            Type::Int => {
+                type $t = Int32Type;
+                $body
+            }
+            Type::Long => {
+                type $t = Int64Type;
+                $body
+            }
+            Type::Float => {
+                type $t = Float32Type;
+                $body
+            }
+            Type::Double => {
+                type $t = Float64Type;
+                $body
+            }
+            Type::Timestamp => {
+                type $t = TimestampMicrosecondType;
+                $body
+            }
+            Type::Text | Type::Region => $text,
+            Type::Boolean | Type::Bit => $truth,
+            Type::Null => $null,
+            Type::FloatComplex
+            | Type::DoubleComplex
+            | Type::Point
+            | Type::Circle
+            | Type::Polygon
+            | Type::Array(_) => Err(not_ordered($ty)),
+        }
+    };
+}
+pub(super) use by_order;
+
+/// A comparison of two operands of the type `ty`.
+pub(super) fn compare(
+    comparison: Comparison,
+    ty: Type,
+    left: &Cells,
+    right: &Cells,
+) -> Result<Cells, QueryError> {
+    if any_null(&[left, right]) {
+        return Ok(Cells::null(Type::Boolean, left.rows()));
+    }
+    let shape = Shape::of(&[left, right], left.rows());
+    let values = by_order!(ty,
+        T => compare_primitive::<T>(comparison, left, right, shape),
+        text: compare_texts(comparison, left, right, shape),
+        truth: compare_truths(comparison, left, right, shape),
+        null: Err(not_ordered(ty)))?;
+    Ok(shape.cells(boolean_array(values, nulls(&[left, right], shape))))
+}
+
+fn compare_primitive<T>(
+    comparison: Comparison,
+    left: &Cells,
+    right: &Cells,
+    shape: Shape,
+) -> Result<BooleanBuffer, QueryError>
+where
+    T: ArrowPrimitiveType<Native: Ordered>,
+{
+    let (a, b, len) = (sides::<T>(left, shape)?, sides::<T>(right, shape)?, shape.len);
+    Ok(match comparison {
+        Comparison::Equal => pairs_bits(a, b, len, |a, b| a.same(b)),
+        Comparison::NotEqual => pairs_bits(a, b, len, |a, b| !a.same(b)),
+        Comparison::Less => pairs_bits(a, b, len, |a, b| a.below(b)),
+        Comparison::LessOrEqual => pairs_bits(a, b, len, |a, b| !b.below(a)),
+        Comparison::Greater => pairs_bits(a, b, len, |a, b| b.below(a)),
+        Comparison::GreaterOrEqual => pairs_bits(a, b, len, |a, b| !a.below(b)),
+    })
+}
+
+fn compare_texts(
+    comparison: Comparison,
+    left: &Cells,
+    right: &Cells,
+    shape: Shape,
+) -> Result<BooleanBuffer, QueryError> {
+    let (a, b) = (texts(left)?, texts(right)?);
+    let at = |row| (bytes(a, left, row), bytes(b, right, row));
+    Ok(each(shape.len, |row| {
+        let (a, b) = at(row);
+        holds(comparison, a, b)
+    }))
+}
+
+/// Whether a comparison of texts holds; of equal lengths only, where it asks for equality.
+fn holds(comparison: Comparison, a: &[u8], b: &[u8]) -> bool {
+    match comparison {
+        Comparison::Equal => a == b,
+        Comparison::NotEqual => a != b,
+        Comparison::Less => a < b,
+        Comparison::LessOrEqual => a <= b,
+        Comparison::Greater => a > b,
+        Comparison::GreaterOrEqual => a >= b,
+    }
+}
+
+fn bytes<'a>(array: &'a StringArray, cells: &Cells, row: usize) -> &'a [u8] {
+    array.value(cells.place(row)).as_bytes()
+}
+
+fn compare_truths(
+    comparison: Comparison,
+    left: &Cells,
+    right: &Cells,
+    shape: Shape,
+) -> Result<BooleanBuffer, QueryError> {
+    let (a, b) = (booleans(left)?, booleans(right)?);
+    Ok(each(shape.len, |row| {
+        let order = a.value(left.place(row)).cmp(&b.value(right.place(row)));
+        satisfies(comparison, order)
+    }))
+}
+
+/// Whether two values in this order satisfy a comparison.
+pub(super) const fn satisfies(comparison: Comparison, order: Ordering) -> bool {
+    match comparison {
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
+    }
+}
+
+/// The truth of `f` for every row.
+pub(super) fn each(len: usize, f: impl Fn(usize) -> bool) -> BooleanBuffer {
+    bits(len, |rows| pack(rows.map(&f)))
+}
+
+/// value BETWEEN low AND high.
+pub(super) fn between(ty: Type, value: &Cells, low: &Cells, high: &Cells) -> Result<Cells, QueryError> {
+    let constant = low.is_constant() && high.is_constant() && !value.is_constant();
+    if constant && !any_null(&[value, low, high]) {
+        let single = by_order!(ty,
+            T => between_constants::<T>(value, low, high).map(Some),
+            text: Ok(None), truth: Ok(None), null: Ok(None))?;
+        if let Some(values) = single {
+            return Ok(Cells::Array(boolean_array(values, value.values().nulls().cloned())));
+        }
+    }
+    let above = compare(Comparison::GreaterOrEqual, ty, value, low)?;
+    let below = compare(Comparison::LessOrEqual, ty, value, high)?;
+    logic::both(&above, &below)
+}
+
+fn between_constants<T>(value: &Cells, low: &Cells, high: &Cells) -> Result<BooleanBuffer, QueryError>
+where
+    T: ArrowPrimitiveType<Native: Ordered>,
+{
+    let values = primitive::<T>(value)?.values();
+    let (low, high) = (primitive::<T>(low)?.value(0), primitive::<T>(high)?.value(0));
+    Ok(bits(values.len(), |rows| pack(values[rows].iter().map(|one| !one.below(low) & !high.below(*one)))))
+}
+
+/// value IN (list).
+pub(super) fn in_list(ty: Type, value: &Cells, list: &[Cells]) -> Result<Cells, QueryError> {
+    let many = list.len() >= SET_FROM && !value.is_constant() && list.iter().all(Cells::is_constant);
+    if many && !value.is_null() && ty != Type::Null {
+        return in_set(ty, value, list);
+    }
+    let nowhere = Cells::constant(BooleanArray::from(vec![false]), value.rows());
+    list.iter()
+        .try_fold(nowhere, |found, one| logic::either(&found, &compare(Comparison::Equal, ty, value, one)?))
+}
+
+/// value IN (many constants).
+fn in_set(ty: Type, value: &Cells, list: &[Cells]) -> Result<Cells, QueryError> {
+    let found = by_order!(ty,
+        T => in_primitives::<T>(value, list),
+        text: in_texts(value, list),
+        truth: in_truths(value, list),
+        null: Err(not_ordered(ty)))?;
+    let valid = value.values().nulls();
+    // Not found among constants of which one is NULL: nobody knows (SQL's three-valued IN).
+    let nulls = match list.iter().any(Cells::is_null) {
+        true => NullBuffer::union(valid, Some(&NullBuffer::new(found.clone()))),
+        false => valid.cloned(),
+    };
+    Ok(Cells::Array(boolean_array(found, nulls)))
+}
+
+fn in_primitives<T>(value: &Cells, list: &[Cells]) -> Result<BooleanBuffer, QueryError>
+where
+    T: ArrowPrimitiveType<Native: Ordered>,
+{
+    let mut set = HashSet::with_capacity_and_hasher(list.len(), foldhash::fast::RandomState::default());
+    for one in list.iter().filter(|one| !one.is_null()) {
+        set.insert(primitive::<T>(one)?.value(0).key());
+    }
+    let values = primitive::<T>(value)?.values();
+    Ok(each(values.len(), |row| set.contains(&values[row].key())))
+}
+
+fn in_texts(value: &Cells, list: &[Cells]) -> Result<BooleanBuffer, QueryError> {
+    let mut set = HashSet::with_capacity_and_hasher(list.len(), foldhash::fast::RandomState::default());
+    for one in list.iter().filter(|one| !one.is_null()) {
+        set.insert(texts(one)?.value(0));
+    }
+    let values = texts(value)?;
+    Ok(each(values.len(), |row| set.contains(values.value(row))))
+}
+
+fn in_truths(value: &Cells, list: &[Cells]) -> Result<BooleanBuffer, QueryError> {
+    let mut among = [false; 2];
+    for one in list.iter().filter(|one| !one.is_null()) {
+        among[usize::from(booleans(one)?.value(0))] = true;
+    }
+    let values = booleans(value)?;
+    Ok(each(values.len(), |row| among[usize::from(values.value(row))]))
+}
+
+/// IS NULL.
+pub(super) fn is_null(value: &Cells) -> Cells {
+    let array = value.values();
+    let len = array.len();
+    let nulls = match array.nulls() {
+        Some(nulls) => !nulls.inner(),
+        None if value.is_null() => BooleanBuffer::new_set(len),
+        None => BooleanBuffer::new_unset(len),
+    };
+    Shape::of(&[value], value.rows()).cells(boolean_array(nulls, None))
+}
+
+/// The places of two values of one type relative to each other; neither is NULL.
+pub(crate) fn order(
+    ty: Type,
+    left: &arrow_array::ArrayRef,
+    a: usize,
+    right: &arrow_array::ArrayRef,
+    b: usize,
+) -> Result<Ordering, QueryError> {
+    use arrow_array::cast::AsArray as _;
+    let wrong = || mismatch(left);
+    by_order!(ty,
+        T => {
+            let (left, right) = (left.as_primitive_opt::<T>(), right.as_primitive_opt::<T>());
+            Ok(left.ok_or_else(wrong)?.value(a).order(right.ok_or_else(wrong)?.value(b)))
+        },
+        text: {
+            let (left, right) = (left.as_string_opt::<i32>(), right.as_string_opt::<i32>());
+            Ok(left.ok_or_else(wrong)?.value(a).cmp(right.ok_or_else(wrong)?.value(b)))
+        },
+        truth: {
+            let (left, right) = (left.as_boolean_opt(), right.as_boolean_opt());
+            Ok(left.ok_or_else(wrong)?.value(a).cmp(&right.ok_or_else(wrong)?.value(b)))
+        },
+        null: Ok(Ordering::Equal))
+}
+
+fn not_ordered(ty: Type) -> QueryError {
+    QueryError::internal(format_args!("{ty} has no order"))
+}
