@@ -8,7 +8,7 @@ use super::{Aggregator, Function};
 use crate::types::{Element, Type};
 
 /// A function or an aggregate.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Definition {
     /// Its names, in any case; the first is the one to recommend.
     pub names: &'static [&'static str],
@@ -47,7 +47,7 @@ pub enum Rewrite {
 }
 
 /// One way to call a function.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// What it takes.
     pub parameters: &'static [Parameter],
