@@ -3,8 +3,8 @@
 /// A version of ADQL, as the parameter LANG of TAP names it (TAP 1.1 2.7.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// ADQL 2.0: `ILIKE`, a word that 2.1 took, is still a name where it can be one. Everything of 2.1 is understood
-    /// all the same.
+    /// ADQL 2.0. One grammar serves both: what 2.0 allows means the same here, and everything of 2.1 is understood
+    /// all the same. Only the word OFFSET, which 2.1 took, is still a name wherever it can be one.
     V2_0,
     /// ADQL 2.1.
     #[default]

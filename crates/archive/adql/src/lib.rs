@@ -8,11 +8,17 @@
 pub mod ast;
 pub mod catalogue;
 pub mod error;
+pub mod fingerprint;
 pub mod functions;
 pub mod language;
+mod lexer;
 pub mod limits;
+pub mod parser;
+mod printer;
 pub mod report;
 pub mod span;
+pub mod suggest;
+mod token;
 pub mod tree;
 pub mod types;
 pub mod udf;
