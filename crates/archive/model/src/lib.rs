@@ -5,4 +5,5 @@ pub mod healpix;
 pub mod read;
 pub mod sphere;
 pub mod time;
+pub mod votable;
 pub mod write;
