@@ -21,6 +21,9 @@ pub mod error;
 pub mod eval;
 pub mod index;
 pub mod limits;
+pub mod memory;
+pub mod metadata;
+pub mod obscore;
 pub mod table;
 
 pub use error::QueryError;

@@ -14,3 +14,9 @@ pub const SMALL_SCAN_ROWS: usize = 20_000;
 
 /// Rows of a chunk: a column of 8-byte values takes half a mebibyte, which is decoded in about a millisecond.
 pub const CHUNK_ROWS: usize = 65_536;
+
+/// The most bytes that an aggregate may join into one text.
+pub const JOINED_TEXT_BYTES: usize = 16 << 20;
+
+/// The most bins of a histogram.
+pub const HISTOGRAM_BINS: usize = 10_000;
