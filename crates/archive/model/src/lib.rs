@@ -1,9 +1,18 @@
 //! The archive's nouns and encodings: batches, tables as streams of bytes, the sphere. Pure.
 
 pub mod batch;
+mod cell;
+pub mod csv;
 pub mod healpix;
+pub mod html;
+pub mod json;
+pub mod limits;
 pub mod read;
+#[cfg(test)]
+mod sample;
+pub mod sniff;
 pub mod sphere;
+pub mod text;
 pub mod time;
 pub mod votable;
 pub mod write;

@@ -1,0 +1,28 @@
+//! Bounds of the readers of CSV, FITS and Arrow, each with its unit. Those of VOTable stand beside it.
+
+/// Most columns of a table.
+pub const COLUMNS_MAX: usize = 10_000;
+
+/// A batch ends with the row in which its values pass this many bytes.
+pub const BATCH_BYTES: usize = 8 << 20;
+
+/// Most bytes of one record of a CSV with its line ends.
+pub const CSV_RECORD_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of a CSV read at once; a longer record makes room for itself.
+pub const CSV_BUFFER_BYTES: usize = 256 << 10;
+
+/// Most rows from which the types of a CSV's columns are guessed while it is read.
+pub const CSV_INFER_ROWS: u64 = 65_536;
+
+/// Most bytes from which the types of a CSV's columns are guessed while it is read, give or take a buffer.
+pub const CSV_INFER_BYTES: usize = 4 << 20;
+
+/// Rows that the text writer holds back to find the widths of the columns.
+pub const TEXT_ROWS: usize = 200;
+
+/// Bytes of rows that the text writer holds back at most, give or take a row.
+pub const TEXT_BYTES: usize = 64 << 10;
+
+const _: () = assert!(CSV_BUFFER_BYTES <= CSV_RECORD_BYTES_MAX && CSV_RECORD_BYTES_MAX < u32::MAX as usize);
+const _: () = assert!(BATCH_BYTES + CSV_RECORD_BYTES_MAX < i32::MAX as usize);
