@@ -42,11 +42,6 @@ impl Cells {
         Self::Constant(Arc::new(array), rows)
     }
 
-    /// A value for each row.
-    pub(crate) fn array(array: impl Array + 'static) -> Self {
-        Self::Array(Arc::new(array))
-    }
-
     /// For how many rows.
     pub fn rows(&self) -> usize {
         match self {

@@ -127,7 +127,7 @@ macro_rules! by_order {
         }
     };
 }
-pub(super) use by_order;
+pub(crate) use by_order;
 
 /// A comparison of two operands of the type `ty`.
 pub(super) fn compare(
@@ -348,6 +348,7 @@ pub(crate) fn order(
         null: Ok(Ordering::Equal))
 }
 
-fn not_ordered(ty: Type) -> QueryError {
+/// A type without an order where one is needed: the resolver's fault.
+pub(crate) fn not_ordered(ty: Type) -> QueryError {
     QueryError::internal(format_args!("{ty} has no order"))
 }

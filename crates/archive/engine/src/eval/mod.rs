@@ -25,6 +25,7 @@ use trifid_archive_adql::tree::{ColumnRef, Expr, Query};
 
 use crate::error::QueryError;
 
+pub mod aggregate;
 mod arithmetic;
 mod call;
 mod cast;
@@ -32,6 +33,7 @@ mod cells;
 mod compare;
 mod conditional;
 mod constant;
+pub mod keys;
 mod like;
 mod logic;
 mod math;
