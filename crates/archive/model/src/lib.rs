@@ -1,5 +1,6 @@
 //! The archive's nouns and encodings: batches, tables as streams of bytes, the sphere. Pure.
 
+#[cfg(test)]
 pub mod batch;
 mod cell;
 pub mod csv;
@@ -8,7 +9,6 @@ pub mod html;
 pub mod json;
 pub mod limits;
 pub mod read;
-#[cfg(test)]
 mod sample;
 pub mod sniff;
 pub mod sphere;

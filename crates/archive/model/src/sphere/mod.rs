@@ -14,11 +14,14 @@
 //! What it does not know: coordinate frames (see [`crate::astro`]), positions with errors, ellipses.
 
 mod angle;
+mod arc;
 mod cap;
 mod geometry;
+mod measure;
 mod point;
 mod polygon;
 mod prepared;
+mod relate;
 mod vector;
 
 pub use angle::{chord_squared, distance, offset, position_angle, sin_cos, wrap_longitude};
@@ -27,6 +30,7 @@ pub use geometry::{Geometry, Region, Shape};
 pub use point::{Circle, Point, Range};
 pub use polygon::Polygon;
 pub use prepared::{Prepared, contains_many, unit_vectors};
+pub use relate::{contains, intersects};
 pub use vector::Vec3;
 
 /// Why numbers or a text are no shape.
@@ -68,3 +72,6 @@ pub enum Error {
         position: usize,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -137,6 +137,37 @@ impl Polygon {
         if self.complement { Cap::whole() } else { self.cap }
     }
 
+    /// The cap of the smaller side.
+    pub(crate) fn small_cap(&self) -> &Cap {
+        &self.cap
+    }
+
+    /// A place to measure triangles from: the opposite place is on no edge.
+    pub(crate) fn origin(&self) -> Vec3 {
+        if self.cap.is_whole() { self.references[0].at } else { self.edges[0].start }
+    }
+
+    /// Whether no two edges cross or touch but neighbours at their vertex. Pairs of edges, most of them settled by
+    /// their middles.
+    pub(crate) fn is_simple(&self) -> bool {
+        let arcs: Vec<(Vec3, Vec3, Vec3)> = self.arcs().collect();
+        let reach: Vec<(Vec3, f64)> =
+            arcs.iter().map(|(a, b, _)| ((*a + *b) * 0.5, (*a - *b).norm() * 0.5 + bulge(*a, *b))).collect();
+        let count = arcs.len();
+        (0..count).all(|one| {
+            (one + 1..count).all(|other| {
+                let neighbours = other == one + 1 || (one == 0 && other == count - 1);
+                let apart = (reach[one].0 - reach[other].0).norm() > reach[one].1 + reach[other].1;
+                apart
+                    || if neighbours {
+                        !folded(&arcs[one], &arcs[other])
+                    } else {
+                        !meet(&arcs[one], &arcs[other])
+                    }
+            })
+        })
+    }
+
     pub(crate) fn edges(&self) -> &[Edge] {
         &self.edges
     }
@@ -158,11 +189,7 @@ impl Polygon {
 
     /// Whether a position is on an edge.
     pub(crate) fn touches(&self, p: Vec3) -> bool {
-        self.arcs().any(|(start, end, normal)| {
-            normal.dot(p).abs() <= TOUCH
-                && normal.dot(start.robust_cross(p)) >= -TOUCH
-                && normal.dot(p.robust_cross(end)) >= -TOUCH
-        })
+        self.arcs().any(|arc| arc.2.dot(p).abs() <= TOUCH && spans(&arc, p))
     }
 
     /// Whether the chord to some edge has a square of at most `limit`. May say so for an edge farther away by rounding.
@@ -290,8 +317,35 @@ fn wide_references(edges: &[Edge], cap: Option<&Cap>) -> [Reference; 2] {
     [at(first), at(second)]
 }
 
+/// How far the middle of an arc lies from the middle of its chord, and a little.
+fn bulge(a: Vec3, b: Vec3) -> f64 {
+    1.0 - (a + b).norm() * 0.5 + TOUCH
+}
+
+/// Whether a position on the great circle of an edge is between its ends.
+fn spans(edge: &(Vec3, Vec3, Vec3), p: Vec3) -> bool {
+    let (start, end, normal) = *edge;
+    normal.dot(start.robust_cross(p)) >= -TOUCH && normal.dot(p.robust_cross(end)) >= -TOUCH
+}
+
+/// Whether two edges have a position in common, or nearly.
+fn meet(one: &(Vec3, Vec3, Vec3), other: &(Vec3, Vec3, Vec3)) -> bool {
+    let on = |edge: &(Vec3, Vec3, Vec3), p: Vec3| edge.2.dot(p).abs() <= 2.0 * TOUCH && spans(edge, p);
+    if on(one, other.0) || on(one, other.1) || on(other, one.0) || on(other, one.1) {
+        return true;
+    }
+    let left = |edge: &(Vec3, Vec3, Vec3), p: Vec3| edge.2.dot(p) > 0.0;
+    let (a, b) = (left(one, other.0), left(one, other.1));
+    a != b && left(other, one.0) != left(other, one.1) && a != left(other, one.0)
+}
+
+/// Whether an edge runs back along the one before it.
+fn folded(one: &(Vec3, Vec3, Vec3), other: &(Vec3, Vec3, Vec3)) -> bool {
+    one.2.dot(other.2) < 0.0 && one.2.cross(other.2).norm_squared() <= TOUCH
+}
+
 /// Position `index` of `count` spread over the sphere along a spiral.
-fn spread(index: usize, count: usize) -> Vec3 {
+pub(crate) fn spread(index: usize, count: usize) -> Vec3 {
     let z = 1.0 - (2.0 * index as f64 + 1.0) / count as f64;
     let (sine, cosine) = (index as f64 * 2.399_963_229_728_653).sin_cos();
     let across = (1.0 - z * z).sqrt();
@@ -302,7 +356,8 @@ fn spread(index: usize, count: usize) -> Vec3 {
 fn inside(edges: &[Edge], at: Vec3) -> bool {
     const EQUAL: f64 = 1e-11;
     let next = edges.iter().cycle().skip(1);
-    let other: f64 = edges.iter().zip(next).map(|(a, b)| triangle(at, a.start, b.start)).sum();
+    // Triangles from the opposite place never cover this one.
+    let other: f64 = edges.iter().zip(next).map(|(a, b)| triangle(-at, a.start, b.start)).sum();
     let more = other.abs() - TAU;
     // Two hemispheres: counter-clockwise as seen from the origin (DALI 1.2 3.3.8) is the right-hand side as the
     // normals count it.
