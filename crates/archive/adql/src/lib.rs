@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod error;
 pub mod fingerprint;
 pub mod functions;
+pub mod fuzz;
 pub mod language;
 mod lexer;
 pub mod limits;

@@ -65,7 +65,12 @@ impl Parser<'_> {
             let inner = Query { with: Vec::new(), body, order: Vec::new(), offset: None, at };
             body = Body::Nested(Box::new(inner));
         }
-        Ok(Query { with, body, order, offset, at: self.since(start) })
+        let bare = with.is_empty() && order.is_empty() && offset.is_none();
+        match body {
+            // Parentheses around the whole say nothing.
+            Body::Nested(inner) if bare => Ok(*inner),
+            body => Ok(Query { with, body, order, offset, at: self.since(start) }),
+        }
     }
 
     fn with(&mut self) -> Parsed<Vec<Cte>> {

@@ -191,6 +191,7 @@ fn queries_combine() {
     same("SELECT TOP 1 a FROM t UNION SELECT TOP 2 b FROM u ORDER BY a");
     same("(SELECT TOP 5 a FROM t) ORDER BY a");
     check("(SELECT TOP 5 a FROM t)", "SELECT TOP 5 a FROM t");
+    check("((SELECT a FROM t ORDER BY a))", "SELECT a FROM t ORDER BY a");
     same("WITH a AS (SELECT 1), b (x, y) AS (SELECT 1, 2) SELECT * FROM a, b");
     value("((SELECT 1) UNION SELECT 2)", "(SELECT 1 UNION SELECT 2)");
     value("((SELECT 1) + 2)", "(SELECT 1) + 2");
