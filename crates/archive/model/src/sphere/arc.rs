@@ -128,6 +128,12 @@ impl Arc {
         across.abs() <= END && self.within(self.angle_of(p)).is_some()
     }
 
+    /// Whether a position is on the whole circle, nearly.
+    #[cfg(test)]
+    pub(crate) fn nearly(&self, p: Vec3) -> bool {
+        (self.axis.angle(p) - self.radius).abs() < 1e-13
+    }
+
     /// The angles, on this arc, where another crosses it, touches it, or begins or ends on it.
     pub(crate) fn crossings(&self, other: &Self, found: &mut Vec<f64>) {
         let reach = self.reach + other.reach + END;

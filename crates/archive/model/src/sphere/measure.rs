@@ -4,8 +4,8 @@
 //! that cross) is measured along the edge of the union: edges are parted where others cross them, parts with the region on
 //! one side only are its edge, and both measures are line integrals over it.
 //!
-//! The centroid is the direction of the integral of the position over the region. For polygons below
-//! [`FLAT`] it is that of the plane, where the integral would lose its digits.
+//! The centroid is the direction of the integral of the position over the region. Below [`FLAT`] it is that of the
+//! plane, where the integral would lose its digits.
 
 use std::f64::consts::{PI, TAU};
 
@@ -20,7 +20,7 @@ use super::{Vec3, angle};
 /// The square degrees of a steradian.
 const SQUARE_DEGREES: f64 = (180.0 / PI) * (180.0 / PI);
 
-/// The radius in radians below which a polygon is measured as a plane one: 40 arc-seconds.
+/// The radius in radians below which a region has the centroid of a plane one: 40 arc-seconds.
 const FLAT: f64 = 2e-4;
 
 /// The longest piece of an arc, around its axis, that is measured at once.
@@ -122,10 +122,7 @@ fn moment(polygon: &Polygon) -> Vec3 {
 
 /// The sum of the middles of plane triangles.
 fn flat_moment(polygon: &Polygon, origin: Vec3) -> Vec3 {
-    polygon.arcs().fold(Vec3::default(), |sum, (a, b, _)| {
-        let middle = origin + ((a - origin) + (b - origin)) * (1.0 / 3.0);
-        sum + middle * triangle(origin, a, b)
-    })
+    polygon.arcs().fold(Vec3::default(), |sum, (a, b, _)| sum + flat_triangle(origin, a, b).moment)
 }
 
 /// Shapes that overlap nothing have their closed forms; the others are measured along their common edge.
@@ -165,7 +162,9 @@ fn of_part(part: &Part<'_>) -> Measure {
 fn of_edge(parts: &[Part<'_>]) -> Measure {
     let arcs: Vec<&Arc> = parts.iter().flat_map(|part| &part.arcs).collect();
     let contains = |p: Vec3| parts.iter().any(|part| part.contains(p));
-    let origin = origin(parts, &arcs);
+    let bounds = bounds(parts, &arcs);
+    let origin = bounds.map_or_else(|| far_origin(&arcs), |cap| cap.center());
+    let flat = bounds.is_some_and(|cap| cap.radius() < FLAT);
     let mut sum = Measure::default();
     for (index, arc) in arcs.iter().enumerate() {
         let mut angles = Vec::new();
@@ -179,7 +178,7 @@ fn of_edge(parts: &[Part<'_>]) -> Measure {
             }
             let [left, right] = beside(arc, from, to).map(contains);
             if left != right {
-                let part = along(arc, from, to, origin);
+                let part = along(arc, from, to, origin, flat);
                 let sign = if left { 1.0 } else { -1.0 };
                 sum = sum.add(Measure { area: part.area * sign, moment: part.moment * sign });
             }
@@ -189,33 +188,48 @@ fn of_edge(parts: &[Part<'_>]) -> Measure {
 }
 
 /// What a part of an arc adds to the integrals, the region to its left.
-fn along(arc: &Arc, from: f64, to: f64, origin: Vec3) -> Measure {
+fn along(arc: &Arc, from: f64, to: f64, origin: Vec3, flat: bool) -> Measure {
     let pieces = ((to - from) / PIECE).ceil().max(1.0);
     let step = (to - from) / pieces;
     let mut sum = Measure::default();
     for piece in 0..pieces as u32 {
         let angle = from + f64::from(piece) * step;
         let (a, b) = (arc.at(angle), arc.at(angle + step));
-        let mut area = triangle(origin, a, b);
+        let mut measure = flat_triangle(origin, a, b);
         if !arc.is_great() {
-            // Between the arc and the great circle through its ends.
+            // Between the arc and the great circle through its ends: a sector without its triangle.
             let half = (arc.radius() / 2.0).sin();
-            area += step * 2.0 * half * half - triangle(arc.axis(), a, b);
+            let sector = step * 2.0 * half * half;
+            let along = (arc.at(angle + step / 2.0) - arc.axis()) * ((step / 2.0).sin() / (0.75 * step));
+            let triangle = flat_triangle(arc.axis(), a, b);
+            measure.area += sector - triangle.area;
+            measure.moment = measure.moment + (arc.axis() + along) * sector - triangle.moment;
         }
-        sum = sum.add(Measure { area, moment: arc.moment(angle, angle + step) });
+        if !flat {
+            measure.moment = arc.moment(angle, angle + step);
+        }
+        sum = sum.add(measure);
     }
     sum
 }
 
-/// A place from which triangles to the arcs are measured: near a narrow region, else far from all circles, since a
-/// triangle to an arc through the opposite place has no area.
-fn origin(parts: &[Part<'_>], arcs: &[&Arc]) -> Vec3 {
-    if let Some(cap) = Cap::around(arcs.iter().map(|arc| arc.start()))
-        && parts.iter().all(|part| part.cap().radius() < 1.0)
-        && cap.radius() < 0.5
-    {
-        return cap.center();
-    }
+/// A triangle, its position integrated as in the plane.
+fn flat_triangle(origin: Vec3, a: Vec3, b: Vec3) -> Measure {
+    let area = triangle(origin, a, b);
+    let middle = origin + ((a - origin) + (b - origin)) * (1.0 / 3.0);
+    Measure { area, moment: middle * area }
+}
+
+/// A cap around a narrow region, from whose centre triangles to the arcs are measured.
+fn bounds(parts: &[Part<'_>], arcs: &[&Arc]) -> Option<Cap> {
+    let around = Cap::around(arcs.iter().map(|arc| arc.start()))?;
+    let reach = parts.iter().map(|part| around.center().angle(part.cap().center()) + part.cap().radius());
+    let radius = reach.fold(0.0, f64::max);
+    (radius < 1.0).then(|| Cap::from_radians(around.center(), radius))
+}
+
+/// A place for a wide region, far from all circles: a triangle to an arc through the opposite place has no area.
+fn far_origin(arcs: &[&Arc]) -> Vec3 {
     let clearance = |p: Vec3| {
         let apart = arcs.iter().map(|arc| (arc.axis().angle(-p) - arc.radius()).abs());
         apart.fold(f64::INFINITY, f64::min)
@@ -236,3 +250,6 @@ fn settle(sum: f64, contains: impl Fn(Vec3) -> bool) -> f64 {
     let near_nothing = if area > 1.0 { area - whole } else { area };
     if inside > 32 { whole + near_nothing.min(0.0) } else { near_nothing.max(0.0) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -198,3 +198,6 @@ fn meet(a: &Part<'_>, b: &Part<'_>) -> bool {
     let mut scratch = Vec::new();
     a.arcs.iter().any(|arc| b.arcs.iter().any(|other| arc.meets(other, &mut scratch)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,37 +6,38 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn circle(lon: f64, lat: f64, radius: f64) -> Geometry {
+pub(super) fn circle(lon: f64, lat: f64, radius: f64) -> Geometry {
     Circle::new(lon, lat, radius).unwrap().into()
 }
 
-fn polygon(coordinates: &[f64]) -> Geometry {
+pub(super) fn polygon(coordinates: &[f64]) -> Geometry {
     Polygon::new(coordinates).unwrap().into()
 }
 
-fn point(lon: f64, lat: f64) -> Geometry {
+pub(super) fn point(lon: f64, lat: f64) -> Geometry {
     Point::new(lon, lat).unwrap().into()
 }
 
-fn union(geometries: &[Geometry]) -> Geometry {
+pub(super) fn union(geometries: &[Geometry]) -> Geometry {
     let shapes = geometries.iter().map(|geometry| match geometry {
         Geometry::Circle(circle) => Shape::Circle(*circle),
         Geometry::Polygon(polygon) => Shape::Polygon(polygon.clone()),
+        Geometry::Region(region) => region.shapes()[0].clone(),
         other => panic!("no shape: {other:?}"),
     });
     Region::new(shapes.collect()).unwrap().into()
 }
 
-fn range(lon1: f64, lon2: f64, lat1: f64, lat2: f64) -> Geometry {
+pub(super) fn range(lon1: f64, lon2: f64, lat1: f64, lat2: f64) -> Geometry {
     Region::from(Shape::Range(Range::new(lon1, lon2, lat1, lat2).unwrap())).into()
 }
 
 /// Numbers from a seed, for tests that choose many positions.
-struct Lot(u64);
+pub(super) struct Lot(pub(super) u64);
 
 impl Lot {
     /// From 0 to 1.
-    fn draw(&mut self) -> f64 {
+    pub(super) fn draw(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -44,7 +45,7 @@ impl Lot {
     }
 
     /// Anywhere on the sphere, evenly.
-    fn position(&mut self) -> Vec3 {
+    pub(super) fn position(&mut self) -> Vec3 {
         let z = 2.0 * self.draw() - 1.0;
         let (sine, cosine) = (self.draw() * TAU).sin_cos();
         let across = (1.0 - z * z).sqrt();
@@ -52,7 +53,7 @@ impl Lot {
     }
 
     /// Within a cap, evenly.
-    fn within(&mut self, cap: &Cap) -> Vec3 {
+    pub(super) fn within(&mut self, cap: &Cap) -> Vec3 {
         let u = cap.center().perpendicular();
         let v = cap.center().cross(u);
         let height = 2.0 * (cap.radius() / 2.0).sin().powi(2) * self.draw();
@@ -299,7 +300,7 @@ fn reach(star: &[(f64, f64)], direction: f64) -> f64 {
 }
 
 /// Centres where spheres hurt.
-fn centers() -> impl Strategy<Value = (f64, f64)> {
+pub(super) fn centers() -> impl Strategy<Value = (f64, f64)> {
     prop_oneof![
         3 => (0.0..360.0_f64, -90.0..90.0_f64),
         1 => (-1.0..1.0_f64, -90.0..90.0_f64),
@@ -309,7 +310,7 @@ fn centers() -> impl Strategy<Value = (f64, f64)> {
 }
 
 /// Sizes from a milli-arcsecond up.
-fn sizes(most: f64) -> impl Strategy<Value = f64> {
+pub(super) fn sizes(most: f64) -> impl Strategy<Value = f64> {
     (-6.5..most.log10()).prop_map(|exponent| 10_f64.powf(exponent))
 }
 
