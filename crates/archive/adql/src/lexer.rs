@@ -205,7 +205,12 @@ impl<'a> Lexer<'a> {
             self.skip_while(|byte| byte != quote);
             if self.byte(0).is_none() {
                 self.at = start + 1;
-                return Err(self.error(Problem::Unterminated(what), start));
+                let hint = if quote == b'"' {
+                    "names stand in double quotes, texts in single ones"
+                } else {
+                    "a quote within a text is doubled: 'it''s'"
+                };
+                return Err(Box::new(self.error(Problem::Unterminated(what), start).hint(hint)));
             }
             self.at += 1;
             if self.byte(0) != Some(quote) {

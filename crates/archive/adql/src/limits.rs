@@ -6,11 +6,12 @@ pub const BYTES: usize = 1 << 20;
 /// Tokens of a query.
 pub const TOKENS: u32 = 1 << 18;
 
-/// How deep parentheses, subqueries, CASE, NOT and signs nest.
-pub const DEPTH: u32 = 200;
+/// How deep parentheses, calls, subqueries, CASE, NOT and signs nest. A level takes up to 8 KiB of stack to read and
+/// print in an unoptimised build and 2.5 KiB in an optimised one, so that all of them fit into a thread's 2 MiB twice.
+pub const DEPTH: u32 = 128;
 
 /// What a subquery counts for in [`DEPTH`].
-pub const SUBQUERY_DEPTH: u32 = 8;
+pub const SUBQUERY_DEPTH: u32 = 4;
 
 /// The height of a tree that the parser makes: nesting, and terms in one chain of `+ - * /`, of joins or of set
 /// operations. (Chains of AND, OR and `||` are flat, and any list is.)
@@ -36,3 +37,22 @@ pub const UNIT_BYTES: usize = 256;
 
 /// How deep parentheses nest in a unit of measure.
 pub const UNIT_DEPTH: u32 = 16;
+
+/// Tables, derived tables and uses of CTEs in one FROM.
+pub const RELATIONS: usize = 64;
+
+/// Tables in a whole query, those of a CTE counted wherever it is used.
+pub const TABLES: usize = 256;
+
+/// How deep queries stand in each other, those of a CTE counted where it is used.
+pub const QUERY_DEPTH: usize = 32;
+
+/// Columns of a select list, `*` spelled out.
+pub const ITEMS: usize = 10_000;
+
+/// Nodes of the expressions of a resolved query. Only what is written once and computed twice can make so many: the
+/// operand of a CASE, an alias, a position taken apart.
+pub const NODES: usize = TOKENS as usize * 2;
+
+/// Characters that a CAST makes at most.
+pub const CAST_LENGTH: i64 = 1 << 20;

@@ -70,6 +70,8 @@ struct Parser<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Clause {
     Items,
+    /// [`Self::Items`] whose last has an alias.
+    Aliased,
     From,
     Where,
     Group,
@@ -301,7 +303,7 @@ impl<'a> Parser<'a> {
     fn unexpected_name(&self, expected: &'static str) -> Box<Error> {
         let error = self.unexpected(expected);
         match self.keyword {
-            Some(keyword) if error.hint.is_none() && keyword.is_reserved() => {
+            Some(keyword) if error.hint.is_none() && self.is_meant_as_name() => {
                 let written = self.lexer.slice(self.token.span);
                 let word = keyword.text();
                 Box::new(error.hint(format!("{word} is a reserved word; as a name write \"{written}\"")))
@@ -314,6 +316,7 @@ impl<'a> Parser<'a> {
     fn unexpected_after_query(&self, end: &str) -> Box<Error> {
         let clauses = match self.clause {
             Clause::Items => "`,`, an alias, FROM, WHERE",
+            Clause::Aliased => "`,`, FROM, WHERE",
             Clause::From => "`,`, JOIN, WHERE, GROUP BY, HAVING, ORDER BY",
             Clause::Where => "AND, OR, GROUP BY, HAVING, ORDER BY",
             Clause::Group => "`,`, HAVING, ORDER BY",

@@ -84,3 +84,55 @@ fn line_start(before: &str) -> usize {
 fn boundary(text: &str, offset: usize) -> usize {
     text.floor_char_boundary(offset.min(text.len()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, start: u32, end: u32, expected: &str) {
+        let report = Report { text, span: Span::new(start, end), message: "no", hint: None };
+        assert_eq!(report.to_string(), expected);
+    }
+
+    #[test]
+    fn lines_and_columns_count_from_one() {
+        check("abc def", 4, 7, "line 1, column 5: no\n  abc def\n      ^^^");
+        check("a\nb c\nd", 4, 5, "line 2, column 3: no\n  b c\n    ^");
+        check("a\r\n\tb", 4, 5, "line 2, column 2: no\n   b\n   ^");
+    }
+
+    #[test]
+    fn columns_are_characters() {
+        check("naïve ‘x’", 7, 10, "line 1, column 7: no\n  naïve ‘x’\n        ^");
+    }
+
+    #[test]
+    fn a_place_beyond_the_end_is_the_end() {
+        check("ab", 2, 2, "line 1, column 3: no\n  ab\n    ^");
+        check("ab", 90, 99, "line 1, column 3: no\n  ab\n    ^");
+        check("", 0, 0, "line 1, column 1: no\n  \n  ^");
+        check("ï", 1, 2, "line 1, column 1: no\n  ï\n  ^");
+    }
+
+    #[test]
+    fn a_place_over_several_lines_is_marked_on_the_first() {
+        check("a 'b\nc' d", 2, 7, "line 1, column 3: no\n  a 'b\n    ^^");
+    }
+
+    #[test]
+    fn long_lines_are_clipped_around_the_place() {
+        let text = format!("{} here {}", "x".repeat(500), "y".repeat(500));
+        let report =
+            Report { text: &text, span: Span::new(501, 505), message: "no", hint: Some("try again") };
+        let shown = report.to_string();
+        let lines: Vec<_> = shown.lines().collect();
+        assert_eq!(lines[0], "line 1, column 502: no");
+        let column = lines[2].find('^').unwrap();
+        let under: String = lines[1].chars().skip(column).take(4).collect();
+        assert_eq!((under.as_str(), lines[2].trim_start()), ("here", "^^^^"));
+        assert!(lines[1].starts_with("  …x") && lines[1].chars().count() <= limits::EXCERPT + 2);
+        assert_eq!(lines[3], "hint: try again");
+        let wide = Report { text: &text, span: Span::new(0, 900), message: "no", hint: None }.to_string();
+        assert!(wide.lines().all(|line| line.chars().count() <= limits::EXCERPT + 2));
+    }
+}

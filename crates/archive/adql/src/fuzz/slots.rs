@@ -85,10 +85,10 @@ impl Slots {
             | ExprKind::IsNull { value, .. }
             | ExprKind::IsTruth { value, .. } => self.expr(value),
             ExprKind::Arithmetic(_, left, right) | ExprKind::Compare(_, left, right) => {
-                self.exprs([&**left, right])
+                self.exprs([&**left, right]);
             }
             ExprKind::Concat(operands) | ExprKind::And(operands) | ExprKind::Or(operands) => {
-                self.exprs(operands)
+                self.exprs(operands);
             }
             ExprKind::Between { value, low, high, .. } => self.exprs([&**value, low, high]),
             ExprKind::Like { value, pattern, .. } => self.exprs([&**value, pattern]),

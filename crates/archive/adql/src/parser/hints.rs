@@ -91,7 +91,7 @@ impl Parser<'_> {
     /// The word here, or the one before it that was taken for an alias, may be a keyword with a mistake.
     fn hint_misspelt(&self) -> Option<Hint> {
         let clauses: &[&str] = match self.clause {
-            Clause::Items => &["FROM", "DISTINCT", "WHERE", "END", "WHEN", "THEN", "ELSE"],
+            Clause::Items | Clause::Aliased => &["FROM", "DISTINCT", "WHERE", "END", "WHEN", "THEN", "ELSE"],
             Clause::From => {
                 &["WHERE", "JOIN", "NATURAL", "INNER", "LEFT", "RIGHT", "USING", "GROUP", "ORDER"]
             }
@@ -114,11 +114,30 @@ impl Parser<'_> {
             (Kind::Word, Some(Keyword::Select | Keyword::With)) => {
                 Some("a query within a query stands in parentheses".into())
             }
-            (Kind::Word | Kind::RightParen, _) if self.previous.kind == Kind::Comma => {
+            (Kind::Word, Some(_)) if self.previous.kind == Kind::Comma && !self.is_meant_as_name() => {
+                Some("is there a comma too many before it?".into())
+            }
+            (Kind::RightParen, _) if self.previous.kind == Kind::Comma => {
                 Some("is there a comma too many before it?".into())
             }
             (Kind::Text, _) => Some("texts stand in single quotes, names in double quotes".into()),
             _ => None,
+        }
+    }
+
+    /// Whether a reserved word stands here as if it were a name: nothing that it would structure follows.
+    pub(super) fn is_meant_as_name(&self) -> bool {
+        let Some(keyword) = self.keyword.filter(|keyword| keyword.is_reserved()) else { return false };
+        match (self.peek_kind(), self.peek_keyword()) {
+            (Some(Kind::Word), Some(next)) => {
+                next != Keyword::By && next.is_reserved() && next != Keyword::Select
+            }
+            (Some(Kind::End), _) => keyword != Keyword::And && keyword != Keyword::Or,
+            (Some(kind), _) => {
+                !kind.is_literal()
+                    && !matches!(kind, Kind::Word | Kind::Quoted | Kind::LeftParen | Kind::Star)
+            }
+            (None, _) => false,
         }
     }
 

@@ -153,7 +153,10 @@ impl Parser<'_> {
         self.advance()?;
         let Quantifiers { distinct, top, .. } = self.quantifiers()?;
         let items = self.list(|parser| parser.apart(Self::item))?;
-        self.clause = Clause::Items;
+        self.clause = match items.last() {
+            Some(Item::Expr { alias: None, .. }) => Clause::Items,
+            _ => Clause::Aliased,
+        };
         let from = self.from()?;
         let filter = self.condition(Keyword::Where, Clause::Where)?;
         let group = self.group()?;
