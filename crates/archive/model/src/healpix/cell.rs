@@ -3,9 +3,35 @@
 use super::{ORDER_MAX, cell_count, plane};
 use crate::sphere::{Vec3, sin_cos};
 
-/// An upper bound of the arc from a cell's centre to anything in it, times the cells along a base cell's side.
-/// The longest are at the parallels `asin(2/3)`, 0.8944 for small cells; the base cells themselves have 0.8411.
-const RADIUS: f64 = 0.91;
+/// The kinds of cells by their elongation.
+///
+/// The arc from a centre to a place of the cell is at most the way straight through the plane: its length there times the
+/// largest speed on the sphere. Between the parallels `asin(2/3)` the speed is at most `2/3 / cos(lat)` northward
+/// and `pi/4 cos(lat)` eastward. Beyond them it is, with `q = 6 - s^2` from 5 to 6 and `p` the distance from the middle of
+/// the quarter, 0 to 1, at most `sqrt(4/q + (pi p / 12)^2 q)` northward, and less eastward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Between the parallels: 0.8945.
+    Belt,
+    /// In the middle half of a polar quarter, `p` at most 1/2: 0.9413.
+    Middle,
+    /// At the meridians where quarters meet: 1.0690.
+    Rim,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 3] = [Self::Belt, Self::Middle, Self::Rim];
+
+    /// An upper bound, in radians, of the arc from the centre of such a cell to anything in it.
+    pub(super) fn radius(self, order: u8) -> f64 {
+        let speed = match self {
+            Self::Belt => 0.8945,
+            Self::Middle => 0.9413,
+            Self::Rim => 1.0691,
+        };
+        speed * size(order)
+    }
+}
 
 /// A cell of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +112,25 @@ impl Cell {
     }
 
     /// An upper bound, in radians, of the arc from its centre to anything in it.
-    #[inline]
-    pub fn radius(order: u8) -> f64 {
-        RADIUS * size(order)
+    pub fn radius(&self) -> f64 {
+        self.kind().radius(self.order)
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        let side = 1_u32 << self.order;
+        // Cells from the pole, in steps of half a cell.
+        let away = match self.face / 4 {
+            0 => 2 * (side - 1) - self.x - self.y,
+            1 => return Kind::Belt,
+            _ => self.x + self.y,
+        };
+        if away >= side {
+            Kind::Belt
+        } else if 2 * (self.x.abs_diff(self.y) + 1) <= away + 1 {
+            Kind::Middle
+        } else {
+            Kind::Rim
+        }
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! A cell is judged by its centre and an upper bound of its radius against the region's edges: outside, inside, or
 //! partly inside. Cells that are partly inside are parted again as long as the number of ranges stays within the
-//! budget; the children of the last ones still shorten their ranges at both ends. A cone starts at the
+//! budget; of the last ones, those with their centre outside are still shortened at both ends. A cone starts at the
 //! nine cells around its centre, so that its cost does not depend on its size: some hundred judgements
 //! of twenty nanoseconds.
 //!
 //! What holds: every position in the region has its [`hash29`](super::hash29) in a range, and every position with
 //! its hash in a range marked `inside` is in the region. [`MARGIN`] pays for rounding on both sides.
 
+use super::cell::Kind;
 use super::{Cell, MARGIN, ORDER_MAX, bucket_order, buckets_around};
 use crate::sphere::{Cap, Geometry, Point, Polygon, Range, Region, Shape, Vec3};
 
@@ -38,7 +39,7 @@ pub fn cover_geometry(geometry: &Geometry, budget: usize) -> Vec<CellRange> {
         Geometry::Point(point) => Probe::cap(Cap::new(point.vector(), 0.0)),
         Geometry::Circle(circle) => Probe::cap(circle.cap()),
         Geometry::Polygon(polygon) => {
-            Probe { cap: polygon.cap(), form: Form::Polygon(polygon), limits: Limits::default() }
+            Probe { cap: polygon.cap(), form: Form::Polygon(polygon), limits: Default::default() }
         }
         Geometry::Region(region) => return cover(region, budget),
     };
@@ -49,28 +50,31 @@ pub fn cover_geometry(geometry: &Geometry, budget: usize) -> Vec<CellRange> {
 fn cover_probes(mut probes: Vec<Probe<'_>>, cap: &Cap, budget: usize) -> Vec<CellRange> {
     let budget = budget.max(BUDGET_MIN);
     let mut cells = Cells::start(&mut probes, cap);
-    loop {
+    while cells.order < ORDER_MAX && cells.has_partial() && cells.count_parted() <= budget {
         let parted = cells.part(&mut probes);
-        if parted.partial.is_empty() || parted.inside.len() + parted.partial.len() > budget {
-            return cells.ranges(&parted);
+        if parted.count() > budget {
+            break;
         }
         cells = parted;
-        if cells.order == ORDER_MAX {
-            let same = cells.clone();
-            return cells.ranges(&same);
-        }
     }
+    cells.ranges(&mut probes)
 }
 
-/// Cells judged, all partial ones of one order.
-#[derive(Clone)]
+/// Cells judged, those partly inside all of one order.
 struct Cells {
     order: u8,
     inside: Vec<Cell>,
-    partial: Vec<Cell>,
+    /// Partly inside, their centre inside.
+    mostly: Vec<Cell>,
+    /// Partly inside, their centre outside.
+    barely: Vec<Cell>,
 }
 
 impl Cells {
+    fn new(order: u8, inside: Vec<Cell>) -> Self {
+        Self { order, inside, mostly: Vec::new(), barely: Vec::new() }
+    }
+
     /// The cells around a cap's centre that are as wide as its radius, or all base cells.
     fn start(probes: &mut [Probe<'_>], cap: &Cap) -> Self {
         let (lon, lat) = cap.center().to_degrees();
@@ -81,66 +85,70 @@ impl Cells {
             Some((order, buckets)) => (order, buckets.as_slice().to_vec()),
             None => (0, (0..12).collect()),
         };
-        let mut cells = Self { order, inside: Vec::new(), partial: Vec::new() };
+        let mut cells = Self::new(order, Vec::new());
         cells.judge(probes, numbers.into_iter().filter_map(|number| Cell::new(order, number)));
         cells
     }
 
-    /// Sorts cells of this order into those inside and those partly inside.
+    fn partial(&self) -> impl Iterator<Item = &Cell> {
+        self.mostly.iter().chain(&self.barely)
+    }
+
+    fn has_partial(&self) -> bool {
+        self.partial().next().is_some()
+    }
+
+    fn count(&self) -> usize {
+        self.inside.len() + self.partial().count()
+    }
+
+    /// About as many there will be if the partial cells are parted: the edge is twice as many cells long.
+    fn count_parted(&self) -> usize {
+        self.inside.len() + self.partial().count() * 7 / 4
+    }
+
+    /// Sorts cells of this order by where they are.
     fn judge(&mut self, probes: &mut [Probe<'_>], cells: impl Iterator<Item = Cell>) {
-        let scale = Scale::new(self.order);
-        for probe in &mut *probes {
-            probe.limits = Limits::new(&probe.cap, &scale);
-        }
+        let scales = Scale::of_order(self.order, probes);
         for cell in cells {
-            let center = cell.center();
-            let mut partial = false;
-            let inside = probes.iter().any(|probe| match probe.judge(center, &scale) {
-                Side::Inside => true,
-                Side::Partial => {
-                    partial = true;
-                    false
-                }
-                Side::Outside => false,
-            });
-            if inside {
-                self.inside.push(cell);
-            } else if partial {
-                self.partial.push(cell);
+            match judge(probes, cell, &scales) {
+                Side::Outside => {}
+                Side::Barely => self.barely.push(cell),
+                Side::Mostly => self.mostly.push(cell),
+                Side::Inside => self.inside.push(cell),
             }
         }
     }
 
-    /// The partial cells parted once; the same cells at the deepest order.
+    /// The partial cells parted once.
     fn part(&self, probes: &mut [Probe<'_>]) -> Self {
-        if self.order == ORDER_MAX {
-            return self.clone();
-        }
-        let mut parted = Self { order: self.order + 1, inside: self.inside.clone(), partial: Vec::new() };
-        parted.judge(probes, self.partial.iter().filter_map(Cell::children).flatten());
+        let mut parted = Self::new(self.order + 1, self.inside.clone());
+        parted.judge(probes, self.partial().filter_map(Cell::children).flatten());
         parted
     }
 
-    /// The ranges of these cells, the partial ones from the first to the last of their parts that have any of the
-    /// region.
-    fn ranges(&self, parted: &Self) -> Vec<CellRange> {
-        let range = |cell: &Cell, inside: bool| {
+    /// The ranges of these cells. Of the children of a cell that is barely inside, the first and the last with any of
+    /// the region bound the range.
+    fn ranges(&self, probes: &mut [Probe<'_>]) -> Vec<CellRange> {
+        let whole = |cell: &Cell, inside: bool| {
             let (first, last) = cell.range29();
             CellRange { first, last, inside }
         };
-        let mut parts: Vec<CellRange> = parted.partial.iter().map(|cell| range(cell, false)).collect();
-        let fresh = parted.inside.iter().skip(if parted.order > self.order { self.inside.len() } else { 0 });
-        parts.extend(fresh.map(|cell| range(cell, parted.order > self.order)));
-        parts.sort_unstable_by_key(|range| range.first);
-        let mut ranges: Vec<CellRange> = self.inside.iter().map(|cell| range(cell, true)).collect();
-        for cell in &self.partial {
-            let (first, last) = cell.range29();
-            let from = parts.partition_point(|part| part.first < first);
-            let to = parts.partition_point(|part| part.first <= last);
-            let Some((one, more)) = parts[from..to].split_first() else { continue };
-            let end = more.last().unwrap_or(one);
-            let inside = one.inside && more.is_empty();
-            ranges.push(CellRange { first: one.first, last: end.last, inside });
+        let mut ranges = Vec::with_capacity(self.count());
+        ranges.extend(self.inside.iter().map(|cell| whole(cell, true)));
+        ranges.extend(self.mostly.iter().map(|cell| whole(cell, false)));
+        let scales = Scale::of_order((self.order + 1).min(ORDER_MAX), probes);
+        for cell in &self.barely {
+            let Some(children) = cell.children() else {
+                ranges.push(whole(cell, false));
+                continue;
+            };
+            let mut parts =
+                children.into_iter().filter(|child| judge(probes, *child, &scales) != Side::Outside);
+            if let Some(first) = parts.next() {
+                let last = parts.last().unwrap_or(first);
+                ranges.push(CellRange { first: first.range29().0, last: last.range29().1, inside: false });
+            }
         }
         merge(ranges)
     }
@@ -159,24 +167,48 @@ fn merge(mut ranges: Vec<CellRange>) -> Vec<CellRange> {
     ranges
 }
 
-/// Where a cell is to a shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where a cell is to a shape; the later is the more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Outside,
-    Partial,
+    /// Perhaps partly inside; its centre is outside.
+    Barely,
+    /// Partly inside, as its centre.
+    Mostly,
     Inside,
 }
 
-/// The size of cells of an order, with the margin.
+/// Where a cell is to the union of some shapes. What is inside only of several together counts as partly inside.
+#[inline]
+fn judge(probes: &[Probe<'_>], cell: Cell, scales: &[Scale; 3]) -> Side {
+    let (center, kind) = (cell.center(), cell.kind() as usize);
+    let mut most = Side::Outside;
+    for probe in probes {
+        most = most.max(probe.judge(center, kind, &scales[kind]));
+        if most == Side::Inside {
+            break;
+        }
+    }
+    most
+}
+
+/// The size of cells of an order and a kind, with the margin.
 struct Scale {
     radius: f64,
     chord_squared: f64,
 }
 
 impl Scale {
-    fn new(order: u8) -> Self {
-        let radius = Cell::radius(order) + 2.0 * MARGIN;
-        Self { radius, chord_squared: chord_squared(radius) }
+    /// The sizes of an order's cells, for which the probes are set.
+    fn of_order(order: u8, probes: &mut [Probe<'_>]) -> [Self; 3] {
+        let scales = Kind::ALL.map(|kind| {
+            let radius = kind.radius(order) + 2.0 * MARGIN;
+            Self { radius, chord_squared: chord_squared(radius) }
+        });
+        for probe in probes {
+            probe.limits = [0, 1, 2].map(|kind| Limits::new(&probe.cap, &scales[kind]));
+        }
+        scales
     }
 }
 
@@ -184,7 +216,7 @@ impl Scale {
 struct Probe<'a> {
     cap: Cap,
     form: Form<'a>,
-    limits: Limits,
+    limits: [Limits; 3],
 }
 
 enum Form<'a> {
@@ -221,34 +253,39 @@ impl<'a> Probe<'a> {
         match shape {
             Shape::Circle(circle) => Self::cap(circle.cap()),
             Shape::Polygon(polygon) => {
-                Self { cap: polygon.cap(), form: Form::Polygon(polygon), limits: Limits::default() }
+                Self { cap: polygon.cap(), form: Form::Polygon(polygon), limits: Default::default() }
             }
             Shape::Range(range) => {
-                Self { cap: range.cap(), form: Form::Range(range), limits: Limits::default() }
+                Self { cap: range.cap(), form: Form::Range(range), limits: Default::default() }
             }
         }
     }
 
     fn cap(cap: Cap) -> Self {
-        Self { cap, form: Form::Cap, limits: Limits::default() }
+        Self { cap, form: Form::Cap, limits: Default::default() }
     }
 
     #[inline]
-    fn judge(&self, center: Vec3, scale: &Scale) -> Side {
+    fn judge(&self, center: Vec3, kind: usize, scale: &Scale) -> Side {
+        let limits = &self.limits[kind];
         let chord = self.cap.center().chord_squared(center);
-        if chord > self.limits.outside {
+        if chord > limits.outside {
             return Side::Outside;
         }
-        let (edge_near, contains) = match self.form {
-            Form::Cap if chord < self.limits.inside => return Side::Inside,
-            Form::Cap => return Side::Partial,
-            Form::Polygon(polygon) => {
-                (polygon.edge_within(center, scale.chord_squared), polygon.contains(center))
-            }
-            Form::Range(range) => (range.edge_distance(center) <= scale.radius, range.contains(center)),
+        let near = match self.form {
+            Form::Cap if chord < limits.inside => return Side::Inside,
+            Form::Cap => true,
+            Form::Polygon(polygon) => polygon.edge_within(center, scale.chord_squared),
+            Form::Range(range) => range.edge_distance(center) <= scale.radius,
         };
-        match (edge_near, contains) {
-            (true, _) => Side::Partial,
+        let contains = match self.form {
+            Form::Cap => self.cap.contains(center),
+            Form::Polygon(polygon) => polygon.contains(center),
+            Form::Range(range) => range.contains(center),
+        };
+        match (near, contains) {
+            (true, true) => Side::Mostly,
+            (true, false) => Side::Barely,
             (false, true) => Side::Inside,
             (false, false) => Side::Outside,
         }
