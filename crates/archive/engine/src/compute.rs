@@ -110,6 +110,14 @@ impl Compute {
     ) -> JoinHandle<T> {
         self.handle.spawn(task)
     }
+
+    /// Runs a call that may block, on a thread for such calls.
+    pub fn blocking<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.handle.spawn_blocking(call)
+    }
 }
 
 impl Drop for Compute {

@@ -20,10 +20,12 @@ pub mod compute;
 pub mod error;
 pub mod eval;
 pub mod index;
+pub mod jobs;
 pub mod limits;
 pub mod memory;
 pub mod metadata;
 pub mod obscore;
+pub mod reference;
 pub mod table;
 
 pub use error::QueryError;
