@@ -13,12 +13,16 @@ pub mod functions;
 pub mod fuzz;
 pub mod language;
 mod lexer;
+pub mod lift;
 pub mod limits;
 pub mod parser;
 mod printer;
 pub mod report;
+pub mod resolve;
 pub mod span;
 pub mod suggest;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod token;
 pub mod tree;
 pub mod types;

@@ -15,6 +15,8 @@
 //! A literal remembers which literal of the text it was ([`Slot`]), so that a tree can be kept and used again
 //! with other values: see the crate's `lift` module.
 
+mod display;
+
 use std::sync::Arc;
 
 use crate::functions::{Aggregator, Function};
@@ -95,6 +97,16 @@ pub enum Relation {
     Table(TableRef),
     /// A derived table or a CTE.
     Query(Arc<Query>),
+}
+
+impl Relation {
+    /// Its columns; a reference counts among them.
+    pub fn fields(&self) -> &Arc<[Field]> {
+        match self {
+            Self::Table(table) => &table.fields,
+            Self::Query(query) => &query.fields,
+        }
+    }
 }
 
 /// A table, by what the catalogue knows it as.
@@ -179,6 +191,31 @@ pub struct Expr {
     pub kind: Kind,
     /// What comes out.
     pub ty: Type,
+}
+
+impl Expr {
+    /// An expression of this kind and type.
+    pub const fn new(kind: Kind, ty: Type) -> Self {
+        Self { kind, ty }
+    }
+
+    /// A column.
+    pub const fn column(column: ColumnRef, ty: Type) -> Self {
+        Self::new(Kind::Column(column), ty)
+    }
+
+    /// A constant that does not stand in the text.
+    pub const fn computed(value: Value, ty: Type) -> Self {
+        Self::new(Kind::Literal(Literal { value, slot: None }), ty)
+    }
+
+    /// The constant that it is, if it is a literal.
+    pub const fn as_literal(&self) -> Option<&Literal> {
+        match &self.kind {
+            Kind::Literal(literal) => Some(literal),
+            _ => None,
+        }
+    }
 }
 
 /// What an expression computes.

@@ -91,6 +91,21 @@ impl Type {
         matches!(self, Self::Point | Self::Circle | Self::Polygon | Self::Region)
     }
 
+    /// Whether CAST makes `to` of values (ADQL 2.1 4.7.1): numbers of numbers, truth values and texts; texts of those
+    /// and of timestamps; timestamps, truth values and geometries of texts.
+    pub fn can_cast_to(self, to: Self) -> bool {
+        if self == to || self == Self::Null {
+            return true;
+        }
+        let simple = self.is_numeric() || matches!(self, Self::Boolean | Self::Bit | Self::Text);
+        match to {
+            Self::Text => simple || self == Self::Timestamp,
+            Self::Timestamp | Self::Point | Self::Circle | Self::Polygon | Self::Region => self == Self::Text,
+            Self::Boolean => simple,
+            _ => to.is_numeric() && simple,
+        }
+    }
+
     /// Whether values have an order: what `<`, ORDER BY and MIN accept.
     pub const fn is_ordered(self) -> bool {
         self.is_numeric()

@@ -107,6 +107,8 @@ pub enum Measure {
     Nothing,
     /// Those of the first argument.
     Kept,
+    /// Those of the argument, unless it only names or counts: a sum of names is none.
+    Total,
     /// Those that the arguments have in common.
     Common,
     /// The root of the argument's unit.
@@ -308,7 +310,7 @@ pub static DEFINITIONS: &[Definition] = &[
         &["SUM"],
         Aggregator::Sum,
         &[form(&[arg("x", Wants::Number)], Yields::Arguments)],
-        Measure::Kept,
+        Measure::Total,
     ),
     aggregate(&["AVG"], Aggregator::Avg, UNARY, Measure::Statistic("stat.mean")),
     aggregate(

@@ -183,7 +183,7 @@ impl<'a> Measure<'a> {
             measure.add_term(term)?;
         }
         measure.dimensions.retain(|(_, numerator, _)| *numerator != 0);
-        measure.dimensions.sort_by(|(a, ..), (b, ..)| a.key().cmp(&b.key()));
+        measure.dimensions.sort_by_cached_key(|(dimension, ..)| dimension.key());
         Some(measure)
     }
 

@@ -46,7 +46,7 @@ pub enum Base {
 }
 
 /// A symbol of VOUnits' list.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// How it is written.
     pub symbol: &'static str,

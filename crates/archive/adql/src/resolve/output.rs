@@ -1,0 +1,231 @@
+//! The select list: `*` spelled out, names for what has none, and what result columns say of themselves.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Resolver;
+use super::error::{Error, Problem, Result};
+use super::from::Visible;
+use super::scope::{Output, Shape};
+use crate::ast::{self, ExprKind, Item, Target, TargetType};
+use crate::functions::Function;
+use crate::span::Span;
+use crate::tree::{ColumnRef, Expr, Kind, Value};
+use crate::types::{Field, Size, Type};
+
+/// Fields up to which names are compared in pairs: a hash set costs an allocation each.
+const FEW: usize = 32;
+
+impl Resolver<'_> {
+    /// The select list of the innermost select; its outputs are there when this is done.
+    pub(super) fn items(&mut self, items: &[Item]) -> Result<()> {
+        let mut outputs = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                Item::All(span) => self.star(span.0, &mut outputs)?,
+                Item::AllOf(name) => {
+                    let leaf = self.leaf(name)?;
+                    self.spell_out(self.leaf_columns(leaf), name.span(), &mut outputs);
+                }
+                Item::Expr { expr, alias } => {
+                    let output = self.item(expr, alias.as_ref(), outputs.len())?;
+                    outputs.push(output);
+                }
+            }
+            self.bound(outputs.len(), self.options.items, "selected columns", item_span(item))?;
+        }
+        self.scope().outputs = outputs;
+        Ok(())
+    }
+
+    /// `*`
+    fn star(&mut self, span: Span, outputs: &mut Vec<Output>) -> Result<()> {
+        let scope = self.scopes.last().expect("items stand in selects");
+        let columns = match &scope.shape {
+            Some(shape) => self.columns(shape),
+            None => {
+                let error =
+                    Error::at(Problem::Unsupported("there is nothing that * could mean".into()), span);
+                return Err(error.hint("the query has no FROM"));
+            }
+        };
+        self.spell_out(columns, span, outputs);
+        Ok(())
+    }
+
+    fn spell_out(&self, columns: Vec<Visible>, span: Span, outputs: &mut Vec<Output>) {
+        outputs.extend(columns.into_iter().map(|Visible { field, expr }| {
+            let name = Arc::clone(&field.name);
+            let field = (!matches!(expr.kind, Kind::Column(_))).then(|| Box::new(field));
+            Output { expr, name, aliased: false, field, span }
+        }));
+    }
+
+    fn item(&mut self, expr: &ast::Expr, alias: Option<&ast::Ident>, place: usize) -> Result<Output> {
+        let value = self.value(expr)?;
+        self.settle(&value);
+        let name = match alias {
+            Some(alias) => Arc::clone(&alias.name.text),
+            None => self.own_name(expr, &value).unwrap_or_else(|| format!("col{}", place + 1).into()),
+        };
+        let field = match value.kind {
+            Kind::Column(_) => None,
+            _ => Some(Box::new(self.described(expr, &value, &name)?)),
+        };
+        Ok(Output { expr: value, name, aliased: alias.is_some(), field, span: expr.span() })
+    }
+
+    /// A whole number that stands alone has its type by its size.
+    fn settle(&mut self, value: &Expr) {
+        let literal = match &value.kind {
+            Kind::Negate(inner) => inner.as_literal(),
+            _ => value.as_literal(),
+        };
+        if value.ty == Type::Long
+            && let Some(literal) = literal
+        {
+            self.exceeds(literal.slot, Type::Int);
+        }
+    }
+
+    /// The name that an expression brings along: of a column, or of the function that it is a call of.
+    fn own_name(&self, expr: &ast::Expr, value: &Expr) -> Option<Arc<str>> {
+        match (&expr.kind, &value.kind) {
+            (_, Kind::Column(column)) => Some(Arc::clone(&self.field(*column).name)),
+            (ExprKind::Column { name, .. }, _) => Some(Arc::clone(&name.name.text)),
+            (ExprKind::Cast(inner, _), Kind::Cast(value)) => self.own_name(inner, value),
+            (ExprKind::Call(call), _) => Some(call.name.name.text.to_ascii_lowercase().into()),
+            _ => None,
+        }
+    }
+
+    /// What a computed column says of itself.
+    fn described(&mut self, expr: &ast::Expr, value: &Expr, name: &Arc<str>) -> Result<Field> {
+        if let Kind::Scalar(query) = &value.kind {
+            return Ok(Field { name: Arc::clone(name), ..query.fields[0].clone() });
+        }
+        let measured = self.measured(expr);
+        let mut field = Field::new(Arc::clone(name), value.ty);
+        field.unit = measured.unit;
+        field.ucd = measured.ucd;
+        if let Some(size) = self.size(expr, value)? {
+            field.size = size;
+        }
+        Ok(field)
+    }
+
+    /// How long a text or an array is, if it can be said.
+    fn size(&self, expr: &ast::Expr, value: &Expr) -> Result<Option<Size>> {
+        if let Kind::Call(Function::EpochPropagate, _) = value.kind {
+            return Ok(Some(Size::Fixed(6)));
+        }
+        match &expr.kind {
+            ExprKind::Cast(
+                _,
+                Target { length: Some(length), kind: TargetType::Char | TargetType::VarChar, .. },
+            ) => {
+                let count = super::expr::cast_length(length)?;
+                Ok(Some(Size::Variable(u32::try_from(count).ok())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The result columns of the innermost select, under names of their own.
+    pub(super) fn fields(&mut self, items: &[Item]) -> Arc<[Field]> {
+        let scope = self.scopes.last().expect("items stand in selects");
+        if let ([Item::All(_)], Some(Shape::Leaf(leaf))) = (items, &scope.shape)
+            && are_unique(&scope.leaves[*leaf].fields)
+        {
+            return Arc::clone(&scope.leaves[*leaf].fields);
+        }
+        let mut fields: Vec<Field> = scope.outputs.iter().map(|output| self.field_of(output)).collect();
+        make_unique(&mut fields);
+        fields.into()
+    }
+
+    fn field_of(&self, output: &Output) -> Field {
+        let name = Arc::clone(&output.name);
+        match (&output.field, &output.expr.kind) {
+            (Some(field), _) => Field { name, ..(**field).clone() },
+            (None, Kind::Column(column)) => Field { name, ..self.field(*column).clone() },
+            _ => Field::new(name, output.expr.ty),
+        }
+    }
+
+    /// The item of a position in ORDER BY or GROUP BY, which shaped the tree.
+    pub(super) fn position(&mut self, literal: &ast::Literal, columns: usize) -> Result<usize> {
+        let place = match literal.value {
+            Value::Integer(position) => usize::try_from(position).ok().and_then(|it| it.checked_sub(1)),
+            _ => None,
+        };
+        match place.filter(|place| *place < columns) {
+            Some(place) => {
+                self.require(literal);
+                Ok(place)
+            }
+            None => {
+                let position = literal.to_string();
+                Err(Error::at(Problem::Position { position, columns }, literal.span()))
+            }
+        }
+    }
+
+    /// The column's own name, as a message says it.
+    pub(super) fn name_of(&self, column: ColumnRef) -> String {
+        self.field(column).name.to_string()
+    }
+}
+
+/// The position that an expression of ORDER BY or GROUP BY may be.
+pub(super) fn as_position(expr: &ast::Expr) -> Option<&ast::Literal> {
+    match &expr.kind {
+        ExprKind::Literal(literal) if matches!(literal.value, Value::Integer(_) | Value::Double(_)) => {
+            Some(literal)
+        }
+        _ => None,
+    }
+}
+
+fn item_span(item: &Item) -> Span {
+    match item {
+        Item::All(span) => span.0,
+        Item::AllOf(name) => name.span(),
+        Item::Expr { expr, .. } => expr.span(),
+    }
+}
+
+fn are_unique(fields: &[Field]) -> bool {
+    if fields.len() <= FEW {
+        let again = |(index, field): (usize, &Field)| {
+            fields[..index].iter().any(|other| other.name.eq_ignore_ascii_case(&field.name))
+        };
+        return !fields.iter().enumerate().any(again);
+    }
+    let mut names = HashSet::with_capacity(fields.len());
+    fields.iter().all(|field| names.insert(field.name.to_ascii_lowercase()))
+}
+
+/// Numbers the later ones of equal names, case ignored: `ra`, `ra_2`.
+fn make_unique(fields: &mut [Field]) {
+    if are_unique(fields) {
+        return;
+    }
+    let mut taken: HashSet<String> = fields.iter().map(|field| field.name.to_ascii_lowercase()).collect();
+    let mut seen = HashSet::with_capacity(fields.len());
+    for field in fields {
+        if seen.insert(field.name.to_ascii_lowercase()) {
+            continue;
+        }
+        let mut number = 2;
+        let name = loop {
+            let name = format!("{}_{number}", field.name);
+            if taken.insert(name.to_ascii_lowercase()) {
+                break name;
+            }
+            number += 1;
+        };
+        seen.insert(name.to_ascii_lowercase());
+        field.name = name.into();
+    }
+}
