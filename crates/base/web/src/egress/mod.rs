@@ -224,6 +224,11 @@ impl Client {
         result
     }
 
+    /// The URL schemes that may be fetched.
+    pub fn schemes(&self) -> &[String] {
+        &self.0.guard.schemes
+    }
+
     /// [`fetch`](Self::fetch), where an answer whose status is not 2xx is an error.
     pub async fn success(&self, request: Request) -> Result<http::Response<Bytes>, FetchError> {
         let response = self.fetch(request).await?;
