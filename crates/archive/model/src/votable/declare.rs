@@ -27,7 +27,7 @@ pub(crate) fn declare(field: &Field, serialization: Serialization) -> Declared {
     let json = is_json(field);
     Declared {
         datatype,
-        arraysize: arraysize(field),
+        arraysize: arraysize(field, serialization),
         xtype: if json { Some(Arc::from("json")) } else { field.xtype.clone() },
         null: null(field.ty, serialization),
     }
@@ -41,19 +41,21 @@ pub(super) fn is_json(field: &Field) -> bool {
         && !matches!(&field.size, Size::Shape(fixed, _) if has_width(fixed))
 }
 
-/// The size that is declared: the column's own, unless it is fixed and so large that each NULL would cost more than
-/// a small array does; then it is declared variable.
-pub(super) fn declared_size(field: &Field) -> Cow<'_, Size> {
-    let is_huge = |count: u64| count > limits::FIXED_ITEMS as u64;
+/// The size that is declared: the column's own, unless it is fixed and a NULL could not be told, as of bits and bytes
+/// in BINARY, or would cost more than a small array does; then it is declared variable.
+pub(super) fn declared_size(field: &Field, serialization: Serialization) -> Cow<'_, Size> {
+    let is_mute = serialization == Serialization::Binary
+        && matches!(field.ty, Type::Array(Element::Bit | Element::UnsignedByte));
+    let is_fit = |count: u64| !is_mute && count <= limits::FIXED_ITEMS as u64;
     match &field.size {
-        Size::Fixed(count) if is_huge(u64::from(*count)) => Cow::Owned(Size::Variable(Some(*count))),
+        Size::Fixed(count) if !is_fit(u64::from(*count)) => Cow::Owned(Size::Variable(Some(*count))),
         Size::Shape(fixed, Some(last)) => {
             let count =
                 fixed.iter().fold(u64::from(*last), |count, &size| count.saturating_mul(u64::from(size)));
-            if is_huge(count) {
-                Cow::Owned(Size::Shape(fixed.clone(), None))
-            } else {
+            if is_fit(count) {
                 Cow::Borrowed(&field.size)
+            } else {
+                Cow::Owned(Size::Shape(fixed.clone(), None))
             }
         }
         size => Cow::Borrowed(size),
@@ -73,6 +75,11 @@ pub(super) fn null(ty: Type, serialization: Serialization) -> Option<i64> {
         Type::Array(Element::Long) => Some(i64::MIN),
         _ => None,
     }
+}
+
+/// The `datatype` of a column, as TAP_SCHEMA and VOSI name it.
+pub fn datatype_of(field: &Field) -> &'static str {
+    datatype(field.ty, field.unicode)
 }
 
 const fn datatype(ty: Type, unicode: bool) -> &'static str {
@@ -98,7 +105,7 @@ const fn datatype(ty: Type, unicode: bool) -> &'static str {
     }
 }
 
-fn arraysize(field: &Field) -> Option<String> {
+fn arraysize(field: &Field, serialization: Serialization) -> Option<String> {
     let fallback = match field.ty {
         Type::Point => return Some("2".into()),
         Type::Circle => return Some("3".into()),
@@ -112,7 +119,11 @@ fn arraysize(field: &Field) -> Option<String> {
         return Some("1*".into());
     }
     let is_sized = fallback.is_some() || field.ty == Type::Text;
-    if is_sized && field.size != Size::One { Some(declared_size(field).to_string()) } else { fallback }
+    if is_sized && field.size != Size::One {
+        Some(declared_size(field, serialization).to_string())
+    } else {
+        fallback
+    }
 }
 
 /// The size that an `arraysize` tells (VOTable 1.5 section 2.2): `5`, `*`, `5*`, `3x4`, `3x*`. The most that a

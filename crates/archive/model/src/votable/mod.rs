@@ -21,6 +21,7 @@
 //! | the least `short`, `int`, `long` | exact, in an array NULL | refused: it stands for NULL |
 //! | NULL among `unsignedByte` | exact | exact: the column is declared `short` |
 //! | NULL among `bit` | exact | refused |
+//! | NULL among fixed arrays of `bit` and `unsignedByte` | exact | exact: they are declared variable |
 //!
 //! In all three a NULL within an array is the least value of whole numbers (`VALUES null`), NaN of reals, `?` of
 //! booleans, the empty string of text, and refused of `bit` and `unsignedByte`, which have no value to spare; strings within
@@ -35,11 +36,14 @@ pub(crate) mod declare;
 mod head;
 pub mod limits;
 mod plan;
+mod read;
 mod tabledata;
 mod writer;
 mod xml;
 
+pub use declare::{arraysize, datatype_of};
 pub use head::{error_document, field_id, render_fields};
+pub use read::{ReadOptions, Reader};
 pub use writer::{Options, Serialization, Version, Writer};
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(field: &Field, serialization: Serialization) -> Self {
-        let size = declared_size(field);
+        let size = declared_size(field, serialization);
         let (width, extent) = match field.ty {
             Type::Array(Element::Text) => strings(&size),
             ty => (0, extent(ty, &size)),
@@ -66,7 +66,7 @@ impl Plan {
     }
 }
 
-fn extent(ty: Type, size: &Size) -> Extent {
+pub(super) fn extent(ty: Type, size: &Size) -> Extent {
     match size {
         Size::One if ty == Type::Text => Extent::Fixed(1),
         Size::One | Size::Variable(_) => Extent::Variable,
@@ -86,7 +86,7 @@ fn shape(fixed: &[u32], last: Option<u32>) -> Extent {
 }
 
 /// The first dimension is the length of each string, the others number the strings (VOTable 1.5 section 2.2).
-fn strings(size: &Size) -> (usize, Extent) {
+pub(super) fn strings(size: &Size) -> (usize, Extent) {
     match size {
         Size::Shape(fixed, last) if !fixed.is_empty() => (fixed[0] as usize, shape(&fixed[1..], *last)),
         _ => (0, Extent::Variable),

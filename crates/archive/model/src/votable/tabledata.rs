@@ -103,9 +103,9 @@ fn null_item(plan: &Plan, cells: &Cells<'_>, out: &mut Vec<u8>) -> Result<(), Re
 fn strings(plan: &Plan, items: &Column<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<(), Reason> {
     let Cells::Text(values) = &items.cells else { return Ok(()) };
     for at in range {
-        let text = if values.is_null(at) { "" } else { values.value(at) };
-        let missing = plan.width.checked_sub(units(text, plan.wide)).ok_or(TOO_LONG)?;
-        xml::text(text, out);
+        let text = xml::representable(if values.is_null(at) { "" } else { values.value(at) });
+        let missing = plan.width.checked_sub(units(&text, plan.wide)).ok_or(TOO_LONG)?;
+        xml::text(&text, out);
         out.resize(out.len() + missing, b' ');
     }
     Ok(())

@@ -4,6 +4,8 @@
 //! with a stray NUL cannot break the document that carries it. Carriage returns are written as references, since
 //! a parser would turn them into line feeds (section 2.11), and so are line feeds and tabs in attributes (3.3.3).
 
+use std::borrow::Cow;
+
 /// Appends text as element content.
 pub(crate) fn text(value: &str, out: &mut Vec<u8>) {
     let bytes = value.as_bytes();
@@ -21,6 +23,16 @@ pub(crate) fn attribute(value: &str, out: &mut Vec<u8>) {
         escaped(value, true, out);
     } else {
         out.extend_from_slice(bytes);
+    }
+}
+
+/// The text as a reader of the document will see it.
+pub(crate) fn representable(value: &str) -> Cow<'_, str> {
+    let is_lost = |c: char| matches!(replacement(c, false), Some("\u{FFFD}"));
+    if value.contains(is_lost) {
+        Cow::Owned(value.replace(is_lost, "\u{FFFD}"))
+    } else {
+        Cow::Borrowed(value)
     }
 }
 

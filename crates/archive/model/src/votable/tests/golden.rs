@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray};
 use trifid_archive_adql::types::{Field, Type};
 
-use super::*;
 use crate::batch;
+use crate::votable::*;
 use crate::write::{End, Head, Info, TableWriter, WriteError};
 
 fn written(options: Options, head: Head, columns: Vec<ArrayRef>, end: &End) -> Result<String, WriteError> {
@@ -88,10 +88,14 @@ fn binary_gives_up_a_value_for_null() {
     let bytes: ArrayRef = Arc::new(arrow_array::UInt8Array::from(vec![Some(255), None]));
     let columns = vec![Arc::new(Int64Array::from(vec![None, Some(1)])) as ArrayRef, bytes];
     let document = written(options, head(), columns, &End::Failed("it\0 broke".into())).unwrap();
-    assert!(document.contains(r#"<FIELD name="a" datatype="long"><VALUES null="-9223372036854775808"/></FIELD>"#));
+    assert!(
+        document.contains(r#"<FIELD name="a" datatype="long"><VALUES null="-9223372036854775808"/></FIELD>"#)
+    );
     assert!(document.contains(r#"<FIELD name="b" datatype="short"><VALUES null="-32768"/></FIELD>"#));
     assert!(document.contains("\ngAAAAAAAAAAA/wAAAAAAAAABgAA=\n"), "{document}");
-    assert!(document.contains("<INFO name=\"QUERY_STATUS\" value=\"ERROR\">it\u{FFFD} broke</INFO>\n</RESOURCE>"));
+    assert!(
+        document.contains("<INFO name=\"QUERY_STATUS\" value=\"ERROR\">it\u{FFFD} broke</INFO>\n</RESOURCE>")
+    );
 
     let bytes: ArrayRef = Arc::new(arrow_array::UInt8Array::from(vec![Some(0)]));
     let clash = vec![Arc::new(Int64Array::from(vec![i64::MIN])) as ArrayRef, bytes];
@@ -132,5 +136,9 @@ fn ids_are_unique_and_valid() {
     let ids: Vec<_> = (0..fields.len()).map(|at| field_id(&fields, at)).collect();
     assert_eq!(ids, ["a", "_2mass", "a_b..2", "a_b..3", "_-", "_"]);
     let rendered = String::from_utf8(render_fields(&fields, Serialization::Binary2, true).to_vec()).unwrap();
-    assert!(rendered.starts_with("<FIELD name=\"a\" ID=\"a\" datatype=\"int\"/>\n<FIELD name=\"2mass\" ID=\"_2mass\""));
+    assert!(
+        rendered.starts_with(
+            "<FIELD name=\"a\" ID=\"a\" datatype=\"int\"/>\n<FIELD name=\"2mass\" ID=\"_2mass\""
+        )
+    );
 }

@@ -1,0 +1,5 @@
+//! Documents byte for byte, round trips of any table, and documents that are wrong.
+
+mod documents;
+mod golden;
+mod round;
