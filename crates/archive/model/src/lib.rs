@@ -1,14 +1,17 @@
 //! The archive's nouns and encodings: batches, tables as streams of bytes, the sphere. Pure.
 
-#[cfg(test)]
+pub mod astro;
 pub mod batch;
 mod cell;
 pub mod csv;
+pub mod dali;
+pub mod fuzz;
 pub mod healpix;
 pub mod html;
 pub mod json;
 pub mod limits;
 pub mod read;
+#[cfg(test)]
 mod sample;
 pub mod sniff;
 pub mod sphere;

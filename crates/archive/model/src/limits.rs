@@ -1,4 +1,4 @@
-//! Bounds of the readers of CSV, FITS and Arrow, each with its unit. Those of VOTable stand beside it.
+//! Bounds of the readers of CSV, FITS and Arrow and of shapes, each with its unit. Those of VOTable stand beside it.
 
 /// Most columns of a table.
 pub const COLUMNS_MAX: usize = 10_000;
@@ -17,6 +17,15 @@ pub const CSV_INFER_ROWS: u64 = 65_536;
 
 /// Most bytes from which the types of a CSV's columns are guessed while it is read, give or take a buffer.
 pub const CSV_INFER_BYTES: usize = 4 << 20;
+
+/// Most vertices of a polygon, and of all shapes of a region together: relations and measures compare them in pairs.
+pub const VERTICES_MAX: usize = 4096;
+
+/// Most shapes of a region.
+pub const SHAPES_MAX: usize = 1024;
+
+/// How deep unions of STC-S may be nested.
+pub const REGION_DEPTH_MAX: usize = 16;
 
 /// Rows that the text writer holds back to find the widths of the columns.
 pub const TEXT_ROWS: usize = 200;

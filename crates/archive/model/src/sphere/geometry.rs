@@ -4,9 +4,7 @@ use super::cap::{Cap, TOUCH};
 use super::point::{Circle, Point, Range};
 use super::polygon::Polygon;
 use super::{Error, Vec3};
-
-/// The most shapes of a region.
-pub(super) const SHAPES_MAX: usize = 1024;
+use crate::limits::{SHAPES_MAX, VERTICES_MAX};
 
 /// One shape of a region.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +50,13 @@ impl Region {
         if shapes.len() > SHAPES_MAX {
             return Err(Error::TooMany(SHAPES_MAX, "shapes"));
         }
+        let vertices = shapes.iter().map(|shape| match shape {
+            Shape::Polygon(polygon) => polygon.coordinates().len() / 2,
+            Shape::Circle(_) | Shape::Range(_) => 1,
+        });
+        if vertices.sum::<usize>() > VERTICES_MAX {
+            return Err(Error::TooMany(VERTICES_MAX, "vertices"));
+        }
         if shapes.is_empty() {
             return Err(Error::Syntax { message: "a region has at least one shape", position: 1 });
         }
@@ -83,6 +88,9 @@ impl From<Shape> for Region {
 
 /// A cap that holds several shapes.
 fn bounds(shapes: &[Shape]) -> Cap {
+    if let [shape] = shapes {
+        return shape.cap();
+    }
     let caps = || shapes.iter().map(Shape::cap);
     let Some(around) = Cap::around(caps().map(|cap| cap.center())) else { return Cap::whole() };
     let radius = caps().map(|cap| around.center().angle(cap.center()) + cap.radius()).fold(0.0, f64::max);

@@ -63,6 +63,9 @@ pub enum Error {
     /// A shape or a text beyond a limit.
     #[error("more than {0} {1}")]
     TooMany(usize, &'static str),
+    /// What the standards have and we have not.
+    #[error("{0} is not supported")]
+    Unsupported(&'static str),
     /// A text that is no shape.
     #[error("{message} at character {position} of the region")]
     Syntax {

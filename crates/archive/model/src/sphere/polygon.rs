@@ -23,13 +23,11 @@
 
 use std::f64::consts::{PI, TAU};
 
+use super::angle;
 use super::cap::{Cap, TOUCH};
 use super::point::Point;
 use super::{Error, Vec3};
-use crate::sphere::angle;
-
-/// The most vertices of a polygon.
-pub(super) const VERTICES_MAX: usize = 4096;
+use crate::limits::VERTICES_MAX;
 
 /// A polygon wider than this (radius of its cap in radians) has its references looked for on the whole sphere.
 const NARROW: f64 = PI / 3.0;
