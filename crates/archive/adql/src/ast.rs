@@ -3,7 +3,7 @@
 //! Faithful to the text in what can be blamed on somebody: names keep their case and quotes, and every node keeps
 //! its place ([`Span`]), so that whoever finds a mistake later can point at it. What has two spellings and one
 //! meaning has one form here: parentheses are the shape of the tree, `!=` is `<>`, `TIMESTAMP 'x'` is a CAST,
-//! `TOP 5 DISTINCT` is `DISTINCT TOP 5`.
+//! `TOP 5 DISTINCT` is `DISTINCT TOP 5`, and `(a JOIN b) AS c` is `(SELECT * FROM a JOIN b) AS c`.
 //!
 //! Chains of AND, OR and `||` are flat. Everything else is bounded in height ([`crate::limits::HEIGHT`]), so that
 //! whoever walks a tree that the parser made may recurse.
@@ -71,7 +71,7 @@ impl Literal {
 /// A whole query, or one in parentheses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// WITH (ADQL 2.1 4.4): each may name those before it.
+    /// WITH (ADQL 2.1 4.5): each may name those before it.
     pub with: Vec<Cte>,
     /// One SELECT, or several combined.
     pub body: Body,
@@ -113,7 +113,7 @@ pub enum Body {
     Nested(Box<Query>),
 }
 
-/// Two queries combined (ADQL 2.1 4.5).
+/// Two queries combined (ADQL 2.1 4.6).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Set {
     /// How.
@@ -369,7 +369,7 @@ pub struct Case {
     pub otherwise: Option<Expr>,
 }
 
-/// What a CAST makes (ADQL 2.1 4.6).
+/// What a CAST makes (ADQL 2.1 4.7).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The type.

@@ -6,7 +6,7 @@
 //!
 //! What people paste is understood where it has one meaning: TOP before DISTINCT, reserved words as names, `;` at
 //! the end, synonyms of types. What has none gets a message with the place, the words expected and a hint
-//! ([`hints`]).
+//! (module `hints`).
 //!
 //! Cost: linear in the text. Bounds: recursion by [`limits::DEPTH`], the height of the tree by [`limits::HEIGHT`].
 

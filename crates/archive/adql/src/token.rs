@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Hex,
     /// A number with a point or an exponent.
     Decimal,
-    /// A text in single quotes; adjacent ones are one token (ADQL 2.1 2.2.1, `<character_string_literal>`).
+    /// A text in single quotes; adjacent ones are one token (ADQL 2.0, `<character_string_literal>`).
     Text,
     LeftParen,
     RightParen,
@@ -59,7 +59,7 @@ impl Kind {
 macro_rules! keywords {
     ($($name:ident $text:literal,)*) => {
         /// The words that mean something to the parser. Whether one may be a name all the same depends on where it
-        /// stands. The standard reserves many more (ADQL 2.1 2.1.3), among them `size`, `date` and `dec`; they are
+        /// stands. The standard reserves many more (ADQL 2.1 2.1.3, 2.1.4), among them `size`, `date` and `dec`; they are
         /// ordinary names here.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Keyword {

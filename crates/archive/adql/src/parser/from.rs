@@ -1,7 +1,7 @@
 //! FROM: tables, derived tables and joins (ADQL 2.1 2.2.2).
 
 use super::{Clause, Parsed, Parser};
-use crate::ast::{Alias, Constraint, Ident, Join, Query, TableExpr, TableName};
+use crate::ast::{Alias, Body, Constraint, Ident, Item, Join, Query, Select, TableExpr, TableName};
 use crate::span::{Aside, Span};
 use crate::token::{Keyword, Kind};
 use crate::tree::JoinKind;
@@ -99,9 +99,10 @@ impl Parser<'_> {
     /// A table, a derived table, or joins in parentheses.
     fn table(&mut self) -> Parsed<TableExpr> {
         if self.token.kind == Kind::LeftParen {
+            let start = self.token.span;
             return match self.table_group()? {
                 Group::Query(query) => self.derived(query),
-                Group::Tables(tables) => Ok(tables),
+                Group::Tables(tables) => self.maybe_named(start, tables),
             };
         }
         let name = self.table_name()?;
@@ -115,6 +116,26 @@ impl Parser<'_> {
     fn derived(&mut self, query: Query) -> Parsed<TableExpr> {
         let alias = self.alias()?;
         Ok(TableExpr::Derived { query: Box::new(query), alias })
+    }
+
+    /// Joined tables in parentheses; with a name they are a derived table (ADQL 2.1, `<derived_table>`).
+    fn maybe_named(&mut self, start: Span, tables: TableExpr) -> Parsed<TableExpr> {
+        let at = self.since(start);
+        let Some(alias) = self.alias()? else { return Ok(tables) };
+        let select = Select {
+            distinct: false,
+            top: None,
+            items: vec![Item::All(at)],
+            from: vec![tables],
+            filter: None,
+            group: Vec::new(),
+            having: None,
+            at,
+        };
+        let body = Body::Select(Box::new(select));
+        let query = Query { with: Vec::new(), body, order: Vec::new(), offset: None, at };
+        self.raise()?;
+        Ok(TableExpr::Derived { query: Box::new(query), alias: Some(alias) })
     }
 
     /// Parentheses: what they hold may show only after parentheses within them.
@@ -134,7 +155,10 @@ impl Parser<'_> {
                     let first = self.derived(query)?;
                     Group::Tables(self.joins_from(first)?)
                 }
-                Group::Tables(tables) => Group::Tables(self.joins_from(tables)?),
+                Group::Tables(tables) => {
+                    let first = self.maybe_named(inner, tables)?;
+                    Group::Tables(self.joins_from(first)?)
+                }
             }
         } else {
             Group::Tables(self.joined_tables()?)

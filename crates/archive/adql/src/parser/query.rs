@@ -1,4 +1,4 @@
-//! Queries: WITH, set operations, SELECT and its clauses (ADQL 2.1 2.2.1).
+//! Queries: WITH, set operations, SELECT and its clauses (ADQL 2.1 2.2).
 
 use super::primary::Dotted;
 use super::{Clause, Parsed, Parser};
@@ -87,7 +87,7 @@ impl Parser<'_> {
         Ok(Cte { name, columns, query })
     }
 
-    // ---- set operations: INTERSECT binds tighter (ADQL 2.1 4.5)
+    // ---- set operations: INTERSECT binds tighter (ADQL 2.1 4.6)
 
     /// UNION and EXCEPT after a first operand.
     fn set_from(&mut self, first: Body) -> Parsed<Body> {

@@ -173,6 +173,8 @@ fn tables_join() {
     same("SELECT a FROM t JOIN (u JOIN v ON b) ON c");
     check("SELECT a FROM (t JOIN u ON b) JOIN v ON c", "SELECT a FROM t JOIN u ON b JOIN v ON c");
     check("SELECT a FROM ((t))", "SELECT a FROM t");
+    check("SELECT a FROM (t JOIN u ON b) AS x (c)", "SELECT a FROM (SELECT * FROM t JOIN u ON b) AS x (c)");
+    check("SELECT a FROM ((t) x NATURAL JOIN u)", "SELECT a FROM (SELECT * FROM t) AS x NATURAL JOIN u");
     same("SELECT a FROM (SELECT b FROM u) AS v (a) JOIN w AS x (c) ON d");
     check("SELECT a FROM (((SELECT 1) UNION SELECT 2)) x", "SELECT a FROM (SELECT 1 UNION SELECT 2) AS x");
     check("SELECT a FROM ((SELECT 1) AS x JOIN t ON b)", "SELECT a FROM (SELECT 1) AS x JOIN t ON b");
