@@ -73,22 +73,24 @@ fn user_defined() -> Vec<Feature> {
 
 /// `name(arg TYPE, ...) -> TYPE` (ADQL 2.1 4.3.2).
 pub fn signature(name: &str, form: &Form) -> String {
-    let mut text = format!("{name}(");
+    format!("{name}{} -> {}", parameters(form), result_type(form))
+}
+
+/// `(arg TYPE, ...)`
+fn parameters(form: &Form) -> String {
+    let mut text = String::from("(");
     for (index, parameter) in form.parameters.iter().enumerate() {
         let comma = if index > 0 { ", " } else { "" };
         // Writing to a String cannot fail.
         let _ = write!(text, "{comma}{} {}", parameter.name, argument_type(parameter.wants));
     }
-    if form.variadic {
-        text.push_str(", ...");
-    }
-    let _ = write!(text, ") -> {}", result_type(form));
+    text.push_str(if form.variadic { ", ...)" } else { ")" });
     text
 }
 
-/// How a message describes the ways to call a function.
-pub fn usage(definition: &Definition, name: &str) -> String {
-    let forms: Vec<String> = definition.forms.iter().map(|form| signature(name, form)).collect();
+/// The arguments of a function, in all its forms, as a message says it.
+pub fn usage(definition: &Definition) -> String {
+    let forms: Vec<String> = definition.forms.iter().map(parameters).collect();
     forms.join(" or ")
 }
 

@@ -132,7 +132,7 @@ impl Resolver<'_> {
         let arguments = match &call.arguments {
             Arguments::Star if aggregator == Aggregator::Count && !call.distinct => Vec::new(),
             Arguments::Star => {
-                let takes = udf::usage(definition, name).into();
+                let takes = udf::usage(definition).into();
                 let problem = Problem::Arguments { function: name.to_owned(), takes, given: "*".to_owned() };
                 return Err(Error::at(problem, span));
             }
@@ -245,13 +245,13 @@ fn form_of(called: &Called<'_>) -> Result<&'static Form> {
         .forms
         .iter()
         .find(fits)
-        .ok_or_else(|| wrong_count(called, udf::usage(called.definition, called.name)))
+        .ok_or_else(|| wrong_count(called, udf::usage(called.definition)))
 }
 
 /// The error for a number of arguments that no form has.
 pub(super) fn wrong_count(called: &Called<'_>, takes: String) -> Box<Error> {
     let given = match called.arguments.len() {
-        0 => "none".to_owned(),
+        0 => "no argument".to_owned(),
         1 => "one argument".to_owned(),
         count => format!("{count} arguments"),
     };

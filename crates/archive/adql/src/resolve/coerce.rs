@@ -89,6 +89,10 @@ pub(super) fn cast(expr: Expr, ty: Type) -> Expr {
         return expr;
     }
     let kind = match expr.kind {
+        // A truth value that was a number already, for a larger number.
+        Kind::Cast(inner) if inner.ty == Type::Boolean && expr.ty == Type::Int && ty.is_numeric() => {
+            Kind::Cast(inner)
+        }
         Kind::Literal(literal) => match fit(&literal.value, ty) {
             Some(value) => Kind::Literal(Literal { value, slot: literal.slot }),
             None => Kind::Cast(Box::new(Expr::new(Kind::Literal(literal), expr.ty))),
@@ -293,14 +297,18 @@ pub(super) fn to_geometry(operand: Operand) -> Result<Expr> {
 
 /// A position.
 pub(super) fn to_point(operand: Operand) -> Result<Expr> {
-    let span = operand.span;
-    let expr = to_geometry(operand)?;
+    let Operand { expr, span } = operand;
     match expr.ty {
-        Type::Point => Ok(expr),
-        Type::Region if expr.as_literal().is_some() => Ok(Expr { ty: Type::Point, ..expr }),
+        Type::Point | Type::Null => Ok(cast(expr, Type::Point)),
         found => {
             let problem = Problem::Type { wanted: "a point".into(), found };
-            Err(Error::at(problem, span).hint("CENTROID makes a point of a geometry"))
+            let hint = match found {
+                ty if ty.is_geometry() => Some("CENTROID makes a point of a geometry"),
+                ty if ty.is_numeric() => Some("POINT(lon, lat) makes one of two numbers"),
+                Type::Text => Some("CAST(... AS POINT) makes one of a text"),
+                _ => None,
+            };
+            Err(Error::at(problem, span).hint_if(hint))
         }
     }
 }
@@ -316,9 +324,11 @@ impl Operand {
 fn mismatch(operands: &[Operand], index: usize, ty: Type, verb: &'static str) -> Box<Error> {
     let odd = &operands[index];
     let (one, other) = (odd.expr.ty, ty);
-    let is_literal = |it: &&Operand| Number::of(&it.expr).is_some() || it.expr.as_literal().is_some();
-    let mut both = operands.iter().filter(|it| it.expr.ty == one || it.expr.ty == other);
-    let blamed = both.find(is_literal).unwrap_or(odd);
+    let is_literal = |it: &Operand| Number::of(&it.expr).is_some() || it.expr.as_literal().is_some();
+    let is_text = |it: &Operand| it.expr.ty == Type::Text;
+    let sure = operands.iter().find(|it| !is_literal(it)).is_some_and(is_text);
+    let mut literals = operands.iter().filter(|it| is_literal(it) && it.expr.ty != Type::Null);
+    let blamed = literals.find(|it| is_text(it) != sure).unwrap_or(odd);
     let hint = match (one, other) {
         (Type::Text, other) | (other, Type::Text) => text_hint(&blamed.expr, other),
         (Type::Timestamp, number) | (number, Type::Timestamp) if number.is_numeric() => {

@@ -95,7 +95,7 @@ pub enum Problem {
         name: String,
     },
     /// Arguments that no form of the function takes.
-    #[error("{function} takes {takes}, not {given}")]
+    #[error("{function} takes {takes}, and is given {given}")]
     Arguments {
         /// The function.
         function: String,

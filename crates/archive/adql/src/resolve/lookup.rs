@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use super::error::{Error, Problem, Result};
-use super::scope::{Clause, Found, Place, Scope, place, position};
+use super::scope::{Clause, Found, Leaf, Place, Scope, place, position};
 use crate::ast::{Ident, TableName};
 use crate::suggest::nearest;
 use crate::tree::{ColumnRef, Expr, Kind};
@@ -138,17 +138,26 @@ impl Resolver<'_> {
 
     pub(super) fn unknown_qualifier(&self, qualifier: &TableName) -> Box<Error> {
         let error = Error::at(Problem::UnknownQualifier(qualifier.to_string()), qualifier.span());
-        let in_sight = &self.scopes[self.hidden..];
-        let leaves = || in_sight.iter().rev().flat_map(|scope| &scope.leaves);
-        let aliased = leaves().find(|leaf| {
-            let table = leaf.table.as_deref();
-            table.is_some_and(|table| qualifier.table.name.matches(table)) && !leaf.is_called(qualifier)
-        });
-        if let Some(leaf) = aliased {
-            return error.hint(format!("it is called {} here", leaf.label()));
+        error.hint_if(self.hint_for_qualifier(qualifier))
+    }
+
+    /// Why what is called so may be out of sight, or what else may be meant.
+    fn hint_for_qualifier(&self, qualifier: &TableName) -> Option<String> {
+        let own = self.scopes.last().filter(|scope| scope.clause == Clause::On);
+        if own.is_some_and(|scope| scope.leaves.iter().any(|leaf| leaf.is_called(qualifier))) {
+            return Some(format!("{qualifier} is no part of this join"));
+        }
+        let mut around = self.scopes[..self.hidden].iter().flat_map(|scope| &scope.leaves);
+        if around.any(|leaf| leaf.is_called(qualifier)) {
+            return Some("a query in FROM or WITH cannot see what stands around it".to_owned());
+        }
+        let leaves = || self.scopes[self.hidden..].iter().rev().flat_map(|scope| &scope.leaves);
+        let table = |leaf: &&Leaf| leaf.table.as_ref().is_some_and(|it| qualifier.table.name.matches(it));
+        if let Some(leaf) = leaves().find(table) {
+            return Some(format!("it is called {} here", leaf.label()));
         }
         let near = nearest(&qualifier.table.name.text, leaves().filter_map(|leaf| leaf.name.as_deref()));
-        error.hint_if(near.map(|near| format!("did you mean {near}?")))
+        near.map(|near| format!("did you mean {near}?"))
     }
 
     /// The columns of the leaf that `qualifier.*` means.

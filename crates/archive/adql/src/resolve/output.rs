@@ -1,12 +1,12 @@
 //! The select list: `*` spelled out, names for what has none, and what result columns say of themselves.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Resolver;
 use super::error::{Error, Problem, Result};
 use super::from::Visible;
-use super::scope::{Output, Shape};
+use super::scope::{Output, Place, Shape};
 use crate::ast::{self, ExprKind, Item, Target, TargetType};
 use crate::functions::Function;
 use crate::span::Span;
@@ -66,10 +66,10 @@ impl Resolver<'_> {
         self.settle(&value);
         let name = match alias {
             Some(alias) => Arc::clone(&alias.name.text),
-            None => self.own_name(expr, &value).unwrap_or_else(|| format!("col{}", place + 1).into()),
+            None => self.own_name(expr).unwrap_or_else(|| format!("col{}", place + 1).into()),
         };
-        let field = match value.kind {
-            Kind::Column(_) => None,
+        let field = match (&value.kind, &expr.kind) {
+            (Kind::Column(_), ExprKind::Column { .. }) => None,
             _ => Some(Box::new(self.described(expr, &value, &name)?)),
         };
         Ok(Output { expr: value, name, aliased: alias.is_some(), field, span: expr.span() })
@@ -89,12 +89,14 @@ impl Resolver<'_> {
     }
 
     /// The name that an expression brings along: of a column, or of the function that it is a call of.
-    fn own_name(&self, expr: &ast::Expr, value: &Expr) -> Option<Arc<str>> {
-        match (&expr.kind, &value.kind) {
-            (_, Kind::Column(column)) => Some(Arc::clone(&self.field(*column).name)),
-            (ExprKind::Column { name, .. }, _) => Some(Arc::clone(&name.name.text)),
-            (ExprKind::Cast(inner, _), Kind::Cast(value)) => self.own_name(inner, value),
-            (ExprKind::Call(call), _) => Some(call.name.name.text.to_ascii_lowercase().into()),
+    fn own_name(&self, expr: &ast::Expr) -> Option<Arc<str>> {
+        match &expr.kind {
+            ExprKind::Column { qualifier, name } => match self.find(qualifier.as_deref(), name) {
+                Ok(Place::Column(column)) => Some(Arc::clone(&self.field(column).name)),
+                _ => Some(Arc::clone(&name.name.text)),
+            },
+            ExprKind::Cast(inner, _) => self.own_name(inner),
+            ExprKind::Call(call) => Some(call.name.name.text.to_ascii_lowercase().into()),
             _ => None,
         }
     }
@@ -211,21 +213,24 @@ fn make_unique(fields: &mut [Field]) {
     if are_unique(fields) {
         return;
     }
-    let mut taken: HashSet<String> = fields.iter().map(|field| field.name.to_ascii_lowercase()).collect();
-    let mut seen = HashSet::with_capacity(fields.len());
+    let lower = |name: &str| name.to_ascii_lowercase();
+    let mut taken: HashSet<String> = fields.iter().map(|field| lower(&field.name)).collect();
+    // The number that a name was given last: a thousand equal names do not each begin to count anew.
+    let mut last: HashMap<String, u32> = HashMap::with_capacity(fields.len());
     for field in fields {
-        if seen.insert(field.name.to_ascii_lowercase()) {
+        let base = lower(&field.name);
+        let Some(mut number) = last.get(&base).copied() else {
+            last.insert(base, 1);
             continue;
-        }
-        let mut number = 2;
+        };
         let name = loop {
+            number += 1;
             let name = format!("{}_{number}", field.name);
-            if taken.insert(name.to_ascii_lowercase()) {
+            if taken.insert(lower(&name)) {
                 break name;
             }
-            number += 1;
         };
-        seen.insert(name.to_ascii_lowercase());
+        last.insert(base, number);
         field.name = name.into();
     }
 }
