@@ -11,6 +11,7 @@ pub mod error;
 pub mod fingerprint;
 pub mod functions;
 pub mod fuzz;
+pub mod identifier;
 pub mod language;
 mod lexer;
 pub mod lift;

@@ -26,6 +26,9 @@ pub mod memory;
 pub mod metadata;
 pub mod obscore;
 pub mod reference;
+pub mod access;
+pub mod archive;
+pub mod tap_schema;
 pub mod table;
 
 pub use error::QueryError;

@@ -40,6 +40,16 @@ impl Table {
         batches: &[RecordBatch],
         indexed: &[usize],
     ) -> Result<Self, QueryError> {
+        Self::in_chunks(head, batches, indexed, CHUNK_ROWS)
+    }
+
+    /// The same in chunks of so many rows.
+    pub(crate) fn in_chunks(
+        head: TableHead,
+        batches: &[RecordBatch],
+        indexed: &[usize],
+        chunk_rows: usize,
+    ) -> Result<Self, QueryError> {
         let mut columns = joined(&head, batches)?;
         if let Some(position) = head.position {
             columns = by_cell(columns, position)?;
@@ -51,11 +61,13 @@ impl Table {
         let width = head.fields.len();
         let indexes = Indexes {
             sorted: indexed.iter().filter_map(|at| Sorted::build(*at, &columns[*at..=*at])).collect(),
-            spatial: columns.get(width).map(|cells| Spatial { column: width, chunks: spans(cells) }),
+            spatial: columns
+                .get(width)
+                .map(|cells| Spatial { column: width, chunks: spans(cells, chunk_rows) }),
         };
-        let starts = (0..rows).step_by(CHUNK_ROWS);
+        let starts = (0..rows).step_by(chunk_rows);
         let cut = |start: usize| -> Vec<ArrayRef> {
-            columns.iter().map(|column| column.slice(start, CHUNK_ROWS.min(rows - start))).collect()
+            columns.iter().map(|column| column.slice(start, chunk_rows.min(rows - start))).collect()
         };
         let parts: Vec<Vec<ArrayRef>> = starts.map(cut).collect();
         let chunks = chunks(&parts, width);
@@ -130,9 +142,9 @@ fn degrees(column: &ArrayRef) -> Vec<f64> {
 }
 
 /// The first and last cell of each chunk.
-fn spans(cells: &ArrayRef) -> Vec<(i64, i64)> {
+fn spans(cells: &ArrayRef, chunk_rows: usize) -> Vec<(i64, i64)> {
     let cells = cells.as_primitive::<Int64Type>().values();
-    cells.chunks(CHUNK_ROWS).map(|chunk| (chunk[0], chunk[chunk.len() - 1])).collect()
+    cells.chunks(chunk_rows).map(|chunk| (chunk[0], chunk[chunk.len() - 1])).collect()
 }
 
 fn chunks(parts: &[Vec<ArrayRef>], width: usize) -> Vec<Chunk> {

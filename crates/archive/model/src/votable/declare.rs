@@ -105,6 +105,11 @@ const fn datatype(ty: Type, unicode: bool) -> &'static str {
     }
 }
 
+/// The `arraysize` of a column, as TAP_SCHEMA and VOSI name it.
+pub fn arraysize_of(field: &Field) -> Option<String> {
+    arraysize(field, Serialization::Binary2)
+}
+
 fn arraysize(field: &Field, serialization: Serialization) -> Option<String> {
     let fallback = match field.ty {
         Type::Point => return Some("2".into()),

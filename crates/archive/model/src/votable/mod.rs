@@ -41,7 +41,7 @@ mod tabledata;
 mod writer;
 mod xml;
 
-pub use declare::{arraysize, datatype_of};
+pub use declare::{arraysize_of, datatype_of};
 pub use head::{error_document, field_id, render_fields};
 pub use read::{ReadOptions, Reader};
 pub use writer::{Options, Serialization, Version, Writer};

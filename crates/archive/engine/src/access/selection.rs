@@ -1,0 +1,325 @@
+//! Which rows are worth looking at.
+//!
+//! For each bound condition the cheapest means says how many rows it leaves: a value index by two binary
+//! searches, the order over the sky by two for each range of cells, a chunk's statistics by a comparison. The
+//! smallest wins; rows that come singly are dearer than rows in a run.
+
+use std::cmp::Ordering;
+use std::ops::{Bound as End, Range};
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
+use trifid_archive_adql::tree::Expr;
+use trifid_archive_model::healpix::CellRange;
+
+use super::condition::{Bound, condition};
+use super::constant::Scalar;
+use crate::error::QueryError;
+use crate::index::{Sorted, Spatial, Values, Wanted};
+use crate::table::{Bounds, Chunk, Row, Table};
+
+/// A row that must be fetched alone costs as much as so many in a run.
+const SINGLE_ROW_COST: usize = 4;
+
+/// Consecutive rows of one chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The chunk.
+    pub chunk: usize,
+    /// The rows, counted within the chunk.
+    pub rows: Range<u32>,
+}
+
+/// A superset of the rows that fulfil all conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// Rows by number, ascending.
+    Rows(Vec<Row>),
+    /// Runs of rows, ascending and disjoint.
+    Runs(Vec<Run>),
+}
+
+impl Selection {
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Rows(rows) => rows.len(),
+            Self::Runs(runs) => runs.iter().map(|run| run.rows.len()).sum(),
+        }
+    }
+}
+
+/// A selection, and which of the conditions it decides exactly.
+#[derive(Clone, Debug)]
+pub struct Selected {
+    /// The rows.
+    pub selection: Selection,
+    /// The condition that needs no second look.
+    pub decided: Option<usize>,
+}
+
+/// The rows that may fulfil these conjuncts over `table` (its columns are those of relation 0), literals in place.
+/// Reads what it needs.
+pub fn select(table: &Table, conjuncts: &[Expr]) -> Result<Selection, QueryError> {
+    let bounds = conjuncts.iter().filter_map(|expr| condition(expr, &table.head)?.bind(&[]));
+    let bounds: Vec<Option<Bound>> = bounds.map(Some).collect();
+    let selected = narrow(table, &bounds, true)?;
+    Ok(selected.map_or_else(|| Selection::Runs(whole(table)), |selected| selected.selection))
+}
+
+fn whole(table: &Table) -> Vec<Run> {
+    let runs = table.chunks.iter().enumerate();
+    runs.map(|(chunk, rows)| Run { chunk, rows: 0..rows.rows }).collect()
+}
+
+/// The best selection; `None` if a column would have to be read for it and may not be.
+pub(super) fn narrow(
+    table: &Table,
+    bounds: &[Option<Bound>],
+    may_read: bool,
+) -> Result<Option<Selected>, QueryError> {
+    if bounds.iter().flatten().any(|bound| matches!(bound, Bound::Never)) {
+        return Ok(Some(Selected { selection: Selection::Rows(Vec::new()), decided: None }));
+    }
+    let by_value = best_index(table, bounds);
+    let single = by_value.as_ref().map_or(usize::MAX, |found| found.rows());
+    let Some(runs) = runs(table, bounds, may_read, single)? else { return Ok(None) };
+    let in_runs: usize = runs.iter().map(|run| run.rows.len()).sum();
+    let selected = match by_value {
+        Some(found) if found.rows().saturating_mul(SINGLE_ROW_COST) <= in_runs => found.selected(),
+        _ => Selected { selection: Selection::Runs(runs), decided: None },
+    };
+    Ok(Some(selected))
+}
+
+/// Rows that a value index found for one condition.
+struct ByValue<'t> {
+    index: &'t Sorted,
+    places: Vec<Range<usize>>,
+    condition: usize,
+    exact: bool,
+}
+
+impl ByValue<'_> {
+    fn rows(&self) -> usize {
+        self.places.iter().map(ExactSizeIterator::len).sum()
+    }
+
+    fn selected(&self) -> Selected {
+        let mut rows: Vec<Row> = Vec::with_capacity(self.rows());
+        for places in &self.places {
+            rows.extend_from_slice(&self.index.rows[places.clone()]);
+        }
+        if !rows.is_sorted() {
+            rows.sort_unstable();
+        }
+        // The list of an IN may name a value twice.
+        rows.dedup();
+        Selected { selection: Selection::Rows(rows), decided: self.exact.then_some(self.condition) }
+    }
+}
+
+fn best_index<'t>(table: &'t Table, bounds: &[Option<Bound>]) -> Option<ByValue<'t>> {
+    let found = bounds.iter().enumerate().filter_map(|(at, bound)| by_value(table, bound.as_ref()?, at));
+    found.min_by_key(ByValue::rows)
+}
+
+fn by_value<'t>(table: &'t Table, bound: &Bound, condition: usize) -> Option<ByValue<'t>> {
+    let (column, exact) = match bound {
+        Bound::Interval(column, ..) | Bound::OneOf(column, _) => (*column, true),
+        Bound::Prefix(column, _) => (*column, false),
+        Bound::Never | Bound::Sky(_) => return None,
+    };
+    let index = table.indexes.sorted(column)?;
+    let places = match bound {
+        Bound::Interval(_, low, high) => vec![interval(index, low, high)?],
+        Bound::OneOf(_, values) => {
+            let equal = |value: &Scalar| {
+                interval(index, &End::Included(value.clone()), &End::Included(value.clone()))
+            };
+            values.iter().map(equal).collect::<Option<Vec<_>>>()?
+        }
+        Bound::Prefix(_, prefix) => vec![index.prefixed(prefix)?],
+        Bound::Never | Bound::Sky(_) => return None,
+    };
+    Some(ByValue { index, places, condition, exact })
+}
+
+fn interval(index: &Sorted, low: &End<Scalar>, high: &End<Scalar>) -> Option<Range<usize>> {
+    let whole = matches!(index.values, Values::Integer(_));
+    index.range(end(low, whole, Side::Low)?, end(high, whole, Side::High)?)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Low,
+    High,
+}
+
+/// A bound as the index wants it; a real bound on whole numbers moves inwards to the next whole number.
+fn end(bound: &End<Scalar>, whole: bool, side: Side) -> Option<End<Wanted<'_>>> {
+    let (value, included) = match bound {
+        End::Unbounded => return Some(End::Unbounded),
+        End::Included(value) => (value, true),
+        End::Excluded(value) => (value, false),
+    };
+    let wanted = match value {
+        Scalar::Integer(value) if whole => Wanted::Integer(*value),
+        Scalar::Integer(value) => Wanted::Double(*value as f64),
+        Scalar::Double(value) if whole => return whole_end(*value, included, side),
+        Scalar::Double(value) => Wanted::Double(*value),
+        Scalar::Text(value) => Wanted::Text(value),
+        Scalar::Null => return None,
+    };
+    Some(if included { End::Included(wanted) } else { End::Excluded(wanted) })
+}
+
+fn whole_end(value: f64, included: bool, side: Side) -> Option<End<Wanted<'static>>> {
+    if value.is_nan() {
+        // Above every number: no low end lets anything through, no high end holds anything back.
+        return Some(if side == Side::Low {
+            End::Excluded(Wanted::Integer(i64::MAX))
+        } else {
+            End::Unbounded
+        });
+    }
+    if value.fract() == 0.0 && !included {
+        return Some(End::Excluded(Wanted::Integer(value as i64)));
+    }
+    let inwards = if side == Side::Low { value.ceil() } else { value.floor() };
+    Some(End::Included(Wanted::Integer(inwards as i64)))
+}
+
+/// The runs of rows that chunk statistics and the order over the sky leave. Stops counting where `enough` says that
+/// something else is better anyway.
+fn runs(
+    table: &Table,
+    bounds: &[Option<Bound>],
+    may_read: bool,
+    enough: usize,
+) -> Result<Option<Vec<Run>>, QueryError> {
+    let sky = bounds.iter().flatten().find_map(|bound| match bound {
+        Bound::Sky(cells) => Some(cells),
+        _ => None,
+    });
+    let mut runs = Vec::new();
+    for (at, chunk) in table.chunks.iter().enumerate() {
+        if !bounds.iter().flatten().all(|bound| may_hold(chunk, bound)) {
+            continue;
+        }
+        match (sky, &table.indexes.spatial) {
+            (Some(cells), Some(spatial)) => {
+                // A value index that leaves a handful of rows makes the look into the cells needless.
+                if enough < SINGLE_ROW_COST || !touches(spatial, at, cells) {
+                    if enough < SINGLE_ROW_COST {
+                        runs.push(Run { chunk: at, rows: 0..chunk.rows });
+                    }
+                    continue;
+                }
+                let read = if may_read {
+                    Some(table.column(at, spatial.column)?)
+                } else {
+                    table.resident(at, spatial.column)
+                };
+                let Some(stored) = read else { return Ok(None) };
+                runs.extend(in_cells(stored.as_primitive::<Int64Type>().values(), cells, at));
+            }
+            _ => runs.push(Run { chunk: at, rows: 0..chunk.rows }),
+        }
+    }
+    Ok(Some(runs))
+}
+
+fn touches(spatial: &Spatial, chunk: usize, cells: &[CellRange]) -> bool {
+    let Some((first, last)) = spatial.chunks.get(chunk) else { return true };
+    let next = cells.partition_point(|range| (range.last as i64) < *first);
+    cells.get(next).is_some_and(|range| range.first as i64 <= *last)
+}
+
+/// The runs of a chunk's rows whose cells are wanted.
+fn in_cells(stored: &[i64], cells: &[CellRange], chunk: usize) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut from = 0;
+    for range in cells {
+        let first = from + stored[from..].partition_point(|cell| *cell < range.first as i64);
+        let end = first + stored[first..].partition_point(|cell| *cell <= range.last as i64);
+        from = end;
+        if first == end {
+            continue;
+        }
+        match runs.last_mut() {
+            Some(run) if run.rows.end as usize == first => run.rows.end = end as u32,
+            _ => runs.push(Run { chunk, rows: first as u32..end as u32 }),
+        }
+        if end == stored.len() {
+            break;
+        }
+    }
+    runs
+}
+
+/// Whether a chunk's statistics allow for a row that fulfils the condition.
+fn may_hold(chunk: &Chunk, bound: &Bound) -> bool {
+    let (column, low, high) = match bound {
+        Bound::Never => return false,
+        Bound::Sky(_) => return true,
+        Bound::Interval(column, low, high) => (*column, low.clone(), high.clone()),
+        Bound::OneOf(column, values) => {
+            let single = |value: &Scalar| {
+                let end = End::Included(value.clone());
+                may_hold(chunk, &Bound::Interval(*column, end.clone(), end))
+            };
+            return values.iter().any(single);
+        }
+        Bound::Prefix(column, prefix) => return prefix_may_occur(chunk, *column, prefix),
+    };
+    let Some(Some(range)) = chunk.ranges.get(column) else { return true };
+    let Some(bounds) = &range.bounds else { return false };
+    let (least, greatest) = ends(bounds);
+    fits(&greatest, &low, Ordering::is_ge, Ordering::is_gt)
+        && fits(&least, &high, Ordering::is_le, Ordering::is_lt)
+}
+
+fn ends(bounds: &Bounds) -> (Scalar, Scalar) {
+    match bounds {
+        Bounds::Integer(least, greatest) => (Scalar::Integer(*least), Scalar::Integer(*greatest)),
+        Bounds::Double(least, greatest) => (Scalar::Double(*least), Scalar::Double(*greatest)),
+        Bounds::Text(least, greatest) => (Scalar::Text(least.clone()), Scalar::Text(greatest.clone())),
+    }
+}
+
+fn fits(
+    value: &Scalar,
+    end: &End<Scalar>,
+    included: fn(Ordering) -> bool,
+    excluded: fn(Ordering) -> bool,
+) -> bool {
+    match end {
+        End::Unbounded => true,
+        End::Included(bound) => compare(value, bound).is_none_or(included),
+        End::Excluded(bound) => compare(value, bound).is_none_or(excluded),
+    }
+}
+
+/// The order of two values; `None` if they are of different kinds, and nothing can be ruled out.
+fn compare(left: &Scalar, right: &Scalar) -> Option<Ordering> {
+    match (left, right) {
+        (Scalar::Integer(left), Scalar::Integer(right)) => Some(left.cmp(right)),
+        (Scalar::Text(left), Scalar::Text(right)) => Some(left.cmp(right)),
+        _ => {
+            let (left, right) = (left.double()?, right.double()?);
+            Some(left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan())))
+        }
+    }
+}
+
+fn prefix_may_occur(chunk: &Chunk, column: usize, prefix: &str) -> bool {
+    let Some(Some(range)) = chunk.ranges.get(column) else { return true };
+    match &range.bounds {
+        None => false,
+        Some(Bounds::Text(least, greatest)) => {
+            **greatest >= *prefix && (**least <= *prefix || least.starts_with(prefix))
+        }
+        Some(_) => true,
+    }
+}
