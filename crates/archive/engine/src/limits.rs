@@ -20,3 +20,21 @@ pub const JOINED_TEXT_BYTES: usize = 16 << 20;
 
 /// The most bins of a histogram.
 pub const HISTOGRAM_BINS: usize = 10_000;
+
+/// The most bytes of a compiled regular expression.
+pub const REGEX_BYTES: usize = 1 << 20;
+
+/// The most bytes of a regular expression as it is written.
+pub const REGEX_TEXT_BYTES: usize = 4096;
+
+/// The most different regular expressions in one batch of rows.
+pub const REGEX_PATTERNS: usize = 256;
+
+/// The most rows that the interpreter holds at any one place of a query.
+pub const REFERENCE_ROWS: usize = 10_000_000;
+
+/// The most bytes that the interpreter holds at any one place of a query.
+pub const REFERENCE_BYTES: usize = 512 << 20;
+
+/// Up to so many pairings of rows the interpreter answers at once, without a thread.
+pub const SMALL_PRODUCT_ROWS: u64 = 100_000;

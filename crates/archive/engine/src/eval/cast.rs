@@ -11,14 +11,17 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    ArrowPrimitiveType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    UInt8Type,
 };
 use arrow_array::{Array as _, ArrayRef, PrimitiveArray};
 use arrow_buffer::ArrowNativeType;
 use trifid_archive_adql::types::Type;
+use trifid_archive_model::time::Timestamp;
 
 use super::cells::{Cells, Shape, boolean_array, booleans, map, primitive, primitive_array, texts};
 use super::compare::each;
+use super::regions;
 use crate::error::QueryError;
 
 /// How much of a text that cannot be read an error quotes.
@@ -74,6 +77,11 @@ pub(super) fn cast(operand: &Cells, from: Type, to: Type) -> Result<Cells, Query
         (_, Type::Text) if from.is_numeric() => number_to_text(operand, from),
         (Type::Text, _) if to.is_numeric() => text_to_number(operand, to),
         _ if from.is_numeric() && to.is_numeric() => number_to_number(operand, from, to),
+        (Type::Text, Type::Timestamp) => text_to_instant(operand),
+        (Type::Timestamp, Type::Text) => instant_to_text(operand),
+        (Type::Text, _) if to.is_geometry() => regions::from_text(operand, to),
+        (_, Type::Text) if from.is_geometry() => regions::to_text(operand, from),
+        (_, Type::Region) if from.is_geometry() => regions::to_region(operand, from),
         _ => Err(QueryError::invalid(format!("{from} cannot be cast to {to}"))),
     }
 }
@@ -179,7 +187,8 @@ one!(UInt8Type: 1, Int16Type: 1, Int32Type: 1, Int64Type: 1, Float32Type: 1.0, F
 fn number_to_truth(operand: &Cells, from: Type) -> Result<Cells, QueryError> {
     by_number!(from, F => {
         let array = primitive::<F>(operand)?;
-        let values = each(array.len(), |row| array.value(row) != Default::default());
+        let zero = <F as ArrowPrimitiveType>::Native::default();
+        let values = each(array.len(), |row| array.value(row) != zero);
         Ok(shaped(operand, boolean_array(values, array.nulls().cloned())))
     }, Err(not_a_number(from)))
 }
@@ -260,6 +269,28 @@ fn text_to_number(operand: &Cells, to: Type) -> Result<Cells, QueryError> {
         let values = values.collect::<Result<PrimitiveArray<T>, QueryError>>()?;
         Ok(shaped(operand, Arc::new(values)))
     }, Err(not_a_number(to)))
+}
+
+fn text_to_instant(operand: &Cells) -> Result<Cells, QueryError> {
+    let parse = |text: &str| match Timestamp::parse(text) {
+        Some(instant) => Ok(instant.0),
+        None => Err(unreadable(text, Type::Timestamp)),
+    };
+    let values = texts(operand)?.iter().map(|text| text.map(parse).transpose());
+    let values = values.collect::<Result<PrimitiveArray<TimestampMicrosecondType>, QueryError>>()?;
+    Ok(shaped(operand, Arc::new(values)))
+}
+
+fn instant_to_text(operand: &Cells) -> Result<Cells, QueryError> {
+    let array = primitive::<TimestampMicrosecondType>(operand)?;
+    let mut written = Vec::new();
+    let texts = texts_of(array, |instant, out| {
+        written.clear();
+        Timestamp(instant).write(&mut written);
+        // Digits and signs: always a text.
+        let _ = out.write_str(std::str::from_utf8(&written).unwrap_or_default());
+    });
+    Ok(shaped(operand, texts))
 }
 
 /// A text that is no value of a type.

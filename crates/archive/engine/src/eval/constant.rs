@@ -135,6 +135,7 @@ fn quick(expr: &Expr) -> Result<Option<Constant>, QueryError> {
 }
 
 /// A shape that is none.
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
 pub(super) fn refused(error: sphere::Error) -> QueryError {
     QueryError::invalid(error.to_string())
 }

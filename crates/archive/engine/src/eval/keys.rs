@@ -112,7 +112,7 @@ impl<'a> Column<'a> {
                 out.extend(text.as_bytes());
             }
             Values::Tuple(size, items) => {
-                (row * size..(row + 1) * size).for_each(|item| items.write(item, out))
+                (row * size..(row + 1) * size).for_each(|item| items.write(item, out));
             }
             Values::List(offsets, items) => {
                 let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);

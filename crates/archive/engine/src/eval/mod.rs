@@ -30,17 +30,27 @@ mod arithmetic;
 mod call;
 mod cast;
 mod cells;
-mod compare;
+pub(crate) mod compare;
 mod conditional;
 mod constant;
+mod distance;
+mod geometry;
+mod instants;
 pub mod keys;
 mod like;
 mod logic;
 mod math;
 mod node;
+mod pattern;
 mod random;
+mod regions;
+mod shapes;
+mod sky;
 mod subset;
 mod text;
+
+#[cfg(test)]
+mod tests;
 
 pub use cells::Cells;
 pub use constant::{Constant, constant, is_constant, one};

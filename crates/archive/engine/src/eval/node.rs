@@ -11,7 +11,7 @@ use super::constant::{Constant, one};
 use super::logic::Junction;
 use super::subset::{Part, Rows};
 use super::{Context, Input, Subquery};
-use super::{arithmetic, call, cast, compare, conditional, like, logic, text};
+use super::{arithmetic, call, cast, compare, conditional, distance, like, logic, text};
 use crate::error::QueryError;
 
 /// Computes expressions over one input.
@@ -47,6 +47,9 @@ impl Evaluator<'_> {
             Kind::Negate(operand) => arithmetic::negate(expr.ty, &self.operand(operand, path)?),
             Kind::Concat(parts) => text::concat(&self.all(parts, path)?, rows),
             Kind::Compare(comparison, left, right) => {
+                if let Some(truths) = distance::comparison(self, *comparison, left, right, path)? {
+                    return Ok(truths);
+                }
                 let ty = left.ty;
                 let [left, right] = self.operands([left, right], path)?;
                 compare::compare(*comparison, ty, &left, &right)

@@ -47,7 +47,7 @@ impl Bins {
         if value < self.low {
             return 0;
         }
-        if !(value < self.high) {
+        if value >= self.high || value.is_nan() {
             return inner + 1;
         }
         let share = (value - self.low) / (self.high - self.low);

@@ -1,0 +1,1 @@
+//! Whole queries over small tables.
