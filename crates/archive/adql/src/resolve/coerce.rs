@@ -10,6 +10,7 @@
 //! [`Guard::Exceeds`]: super::Guard::Exceeds
 
 use super::error::{Error, Problem, Result};
+use super::predicate::truth_of;
 use super::{Resolver, geometry};
 use crate::lift::fit;
 use crate::span::Span;
@@ -64,11 +65,6 @@ impl Number {
     fn fits(self, ty: Type) -> bool {
         self.whole.is_some_and(|whole| fit(&Value::Integer(whole), ty).is_some())
     }
-}
-
-/// The type of a whole number that meets nothing.
-pub(super) fn natural(whole: i64) -> Type {
-    if i32::try_from(whole).is_ok() { Type::Int } else { Type::Long }
 }
 
 /// The smallest type that holds what two types of numbers hold.
@@ -205,27 +201,23 @@ impl Resolver<'_> {
             (found, _) if found == ty => true,
             (Type::Null, _) | (Type::Bit, Type::Boolean) => true,
             (Type::Text, Type::Timestamp) => operand.expr.as_literal().is_some(),
-            (Type::Text, Type::Boolean) => match self.truth_of_text(&operand.expr) {
-                Some(truth) => {
-                    operand.expr = Expr::computed(Value::Boolean(truth), Type::Boolean);
-                    true
-                }
-                None => false,
-            },
+            (Type::Text, Type::Boolean) => self.spells_truth(operand),
             _ => false,
         }
     }
+}
 
-    /// The truth value that a literal text spells: `'TRUE'`, as some write it.
-    pub(super) fn truth_of_text(&mut self, expr: &Expr) -> Option<bool> {
-        let Some(Literal { value: Value::Text(text), slot }) = expr.as_literal() else { return None };
-        let truth = match () {
-            () if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("t") => true,
-            () if text.eq_ignore_ascii_case("false") || text.eq_ignore_ascii_case("f") => false,
-            () => return None,
+impl Resolver<'_> {
+    /// Whether a value is a literal that spells a truth value, which it then becomes.
+    fn spells_truth(&mut self, operand: &mut Operand) -> bool {
+        let Some(Literal { value: Value::Text(text), slot }) = operand.expr.as_literal() else {
+            return false;
         };
-        self.require_slot(*slot, &Value::Text(text.clone()));
-        Some(truth)
+        let Some(truth) = truth_of(text) else { return false };
+        let (value, slot) = (Value::Text(text.clone()), *slot);
+        self.require_slot(slot, &value);
+        operand.expr = Expr::computed(Value::Boolean(truth), Type::Boolean);
+        true
     }
 }
 

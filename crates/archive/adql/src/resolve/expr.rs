@@ -2,7 +2,7 @@
 //! its own so that the frames in between stay small.
 
 use super::Resolver;
-use super::coerce::{Operand, cast, natural, to_number, to_text};
+use super::coerce::{Operand, cast, to_number, to_text};
 use super::error::{Error, Problem, Result};
 use super::predicate::{boolean, negated_if};
 use crate::ast::{self, ExprKind, Sign, TargetType};
@@ -16,7 +16,7 @@ impl Resolver<'_> {
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Result<Expr> {
         match &expr.kind {
             ExprKind::Column { qualifier, name } => self.column(qualifier.as_deref(), name),
-            ExprKind::Literal(literal) => Ok(literal_expr(literal)),
+            ExprKind::Literal(literal) => Ok(self.literal(literal)),
             ExprKind::Sign(sign, operand) => self.signed(*sign, operand),
             ExprKind::Arithmetic(operator, left, right) => self.arithmetic(*operator, left, right),
             ExprKind::Concat(list) => self.concat(list),
@@ -46,6 +46,24 @@ impl Resolver<'_> {
             ExprKind::Cast(value, target) => self.cast_to(value, target),
             ExprKind::Call(call) => self.call(call, expr.span()),
         }
+    }
+
+    /// A constant. A whole number is a Long by its size only, if nothing else makes it one; the tree is guarded by that
+    /// in any case, which is strict and costs a cache little.
+    fn literal(&mut self, literal: &ast::Literal) -> Expr {
+        let slot = literal.slot.0;
+        let ty = match &literal.value {
+            Value::Null => Type::Null,
+            Value::Boolean(_) => Type::Boolean,
+            Value::Integer(whole) if i32::try_from(*whole).is_ok() => Type::Int,
+            Value::Integer(_) => {
+                self.exceeds(slot, Type::Int);
+                Type::Long
+            }
+            Value::Double(_) => Type::Double,
+            Value::Text(_) => Type::Text,
+        };
+        Expr::new(Kind::Literal(Literal { value: literal.value.clone(), slot }), ty)
     }
 
     fn signed(&mut self, sign: Sign, operand: &ast::Expr) -> Result<Expr> {
@@ -102,7 +120,7 @@ impl Resolver<'_> {
                 let compared = Kind::Compare(Comparison::NotEqual, Box::new(expr), Box::new(zero));
                 Ok(boolean(compared))
             }
-            _ => Ok(cast(expr, ty)),
+            _ => Ok(explicit(expr, ty)),
         }
     }
 
@@ -116,6 +134,16 @@ impl Resolver<'_> {
     }
 }
 
+/// A conversion that the text asks for. A literal that may not fit the type is not converted before the query runs:
+/// other literals of the query must be able to take its place.
+fn explicit(expr: Expr, ty: Type) -> Expr {
+    let always = matches!(ty, Type::Long | Type::Double) || expr.ty == Type::Null;
+    if expr.ty == ty || always {
+        return cast(expr, ty);
+    }
+    Expr::new(Kind::Cast(Box::new(expr)), ty)
+}
+
 /// The length that a CAST asks for.
 pub(super) fn cast_length(length: &ast::Literal) -> Result<i64> {
     match length.value {
@@ -125,17 +153,6 @@ pub(super) fn cast_length(length: &ast::Literal) -> Result<i64> {
             Err(Error::at(Problem::Range(problem), length.span()))
         }
     }
-}
-
-pub(super) fn literal_expr(literal: &ast::Literal) -> Expr {
-    let ty = match &literal.value {
-        Value::Null => Type::Null,
-        Value::Boolean(_) => Type::Boolean,
-        Value::Integer(whole) => natural(*whole),
-        Value::Double(_) => Type::Double,
-        Value::Text(_) => Type::Text,
-    };
-    Expr::new(Kind::Literal(Literal { value: literal.value.clone(), slot: literal.slot.0 }), ty)
 }
 
 /// The negative: of an Int at least.

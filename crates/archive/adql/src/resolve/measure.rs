@@ -41,6 +41,11 @@ impl Measured {
         Self { unit: worth.map(|unit| unit.to_string().into()), ..Self::default() }
     }
 
+    fn to_power(&self, numerator: i32, denominator: i32) -> Self {
+        let unit = self.unit.as_ref().and_then(|unit| Unit::parse_label(unit));
+        Self::with_unit(unit.and_then(|unit| unit.power(numerator, denominator)))
+    }
+
     /// Without a UCD of `meta`: what names or counts things is no longer that when it was computed with.
     fn of_quantity(self) -> Self {
         Self { ucd: self.ucd.filter(|ucd| !ucd.starts_with("meta.")), ..self }
@@ -161,23 +166,23 @@ impl Resolver<'_> {
     }
 
     fn powered(&mut self, value: &ast::Expr, numerator: i32, denominator: i32) -> Measured {
-        let unit = self.measured(value).unit.and_then(|unit| Unit::parse_label(&unit));
-        Measured::with_unit(unit.and_then(|unit| unit.power(numerator, denominator)))
+        self.measured(value).to_power(numerator, denominator)
     }
 
-    /// POWER: of a unit there is one only if the exponent is known; then the exponent shaped the tree.
+    /// POWER: the result has a unit only if the exponent is known; then the exponent shaped the result.
     fn power(&mut self, value: &ast::Expr, exponent: Option<&ast::Expr>) -> Measured {
-        match exponent.map(|exponent| &exponent.kind) {
-            Some(ExprKind::Literal(literal)) => match literal.value {
-                Value::Integer(whole) => {
-                    let measured = i32::try_from(whole).map(|whole| self.powered(value, whole, 1));
-                    let measured = measured.unwrap_or_default();
-                    if measured.unit.is_some() {
-                        self.require(literal);
-                    }
-                    measured
-                }
-                _ => Measured::default(),
+        let measured = self.measured(value);
+        let Some(ExprKind::Literal(literal)) = exponent.map(|exponent| &exponent.kind) else {
+            return Measured::default();
+        };
+        if measured.unit.is_none() {
+            return Measured::default();
+        }
+        self.require(literal);
+        match literal.value {
+            Value::Integer(whole) => match i32::try_from(whole) {
+                Ok(whole) => measured.to_power(whole, 1),
+                Err(_) => Measured::default(),
             },
             _ => Measured::default(),
         }

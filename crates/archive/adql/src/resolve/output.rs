@@ -11,7 +11,7 @@ use crate::ast::{self, ExprKind, Item, Target, TargetType};
 use crate::functions::Function;
 use crate::span::Span;
 use crate::tree::{ColumnRef, Expr, Kind, Value};
-use crate::types::{Field, Size, Type};
+use crate::types::{Field, Size};
 
 /// Fields up to which names are compared in pairs: a hash set costs an allocation each.
 const FEW: usize = 32;
@@ -63,7 +63,6 @@ impl Resolver<'_> {
 
     fn item(&mut self, expr: &ast::Expr, alias: Option<&ast::Ident>, place: usize) -> Result<Output> {
         let value = self.value(expr)?;
-        self.settle(&value);
         let name = match alias {
             Some(alias) => Arc::clone(&alias.name.text),
             None => self.own_name(expr).unwrap_or_else(|| format!("col{}", place + 1).into()),
@@ -73,19 +72,6 @@ impl Resolver<'_> {
             _ => Some(Box::new(self.described(expr, &value, &name)?)),
         };
         Ok(Output { expr: value, name, aliased: alias.is_some(), field, span: expr.span() })
-    }
-
-    /// A whole number that stands alone has its type by its size.
-    fn settle(&mut self, value: &Expr) {
-        let literal = match &value.kind {
-            Kind::Negate(inner) => inner.as_literal(),
-            _ => value.as_literal(),
-        };
-        if value.ty == Type::Long
-            && let Some(literal) = literal
-        {
-            self.exceeds(literal.slot, Type::Int);
-        }
     }
 
     /// The name that an expression brings along: of a column, or of the function that it is a call of.

@@ -11,7 +11,7 @@ use super::error::{Error, Problem, Result};
 use crate::ast::{self, ExprKind};
 use crate::functions::Function;
 use crate::span::Span;
-use crate::tree::{Comparison, Expr, Kind, Literal, Query, Value};
+use crate::tree::{Comparison, Expr, Kind, Query, Value};
 use crate::types::Type;
 
 impl Resolver<'_> {
@@ -60,30 +60,18 @@ impl Resolver<'_> {
             (_, Type::Boolean) if operands[0].expr.as_literal().is_some() => (1, mirrored(comparison)),
             _ => return None,
         };
-        let constant = operands[1 - place].expr.as_literal()?.clone();
-        let constant = self.as_count(&operands[1 - place].expr, &constant)?;
+        let literal = operands[1 - place].expr.as_literal()?.clone();
+        // Either way: another literal may find the other form.
+        self.require_slot(literal.slot, &literal.value);
+        let constant = as_count(&literal.value)?;
         let asked = |truth: i64| holds(comparison, truth, constant);
         let negated = match (asked(1), asked(0)) {
             (true, false) => false,
             (false, true) => true,
             _ => return None,
         };
-        if let Some(Literal { value, slot }) = operands[1 - place].expr.as_literal() {
-            let value = value.clone();
-            self.require_slot(*slot, &value);
-        }
         let taken = std::mem::replace(&mut operands[place].expr, Expr::computed(Value::Null, Type::Null));
         Some(if negated { boolean(Kind::Not(Box::new(taken))) } else { taken })
-    }
-
-    /// A literal as the number that a truth value is compared with.
-    fn as_count(&mut self, expr: &Expr, literal: &Literal) -> Option<i64> {
-        match literal.value {
-            Value::Integer(whole) => Some(whole),
-            Value::Boolean(truth) => Some(i64::from(truth)),
-            Value::Text(_) => self.truth_of_text(expr).map(i64::from),
-            Value::Double(_) | Value::Null => None,
-        }
     }
 
     pub(super) fn between(&mut self, value: &ast::Expr, low: &ast::Expr, high: &ast::Expr) -> Result<Expr> {
@@ -198,6 +186,25 @@ impl Function {
     /// Whether the value is that of one of the arguments.
     const fn chooses(self) -> bool {
         matches!(self, Self::Coalesce | Self::NullIf | Self::Greatest | Self::Least)
+    }
+}
+
+/// A literal as the number that a truth value is compared with.
+fn as_count(value: &Value) -> Option<i64> {
+    match value {
+        Value::Integer(whole) => Some(*whole),
+        Value::Boolean(truth) => Some(i64::from(*truth)),
+        Value::Text(text) => truth_of(text).map(i64::from),
+        Value::Double(_) | Value::Null => None,
+    }
+}
+
+/// The truth value that a text spells, as some write it: `'TRUE'`.
+pub(super) fn truth_of(text: &str) -> Option<bool> {
+    match () {
+        () if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("t") => Some(true),
+        () if text.eq_ignore_ascii_case("false") || text.eq_ignore_ascii_case("f") => Some(false),
+        () => None,
     }
 }
 
