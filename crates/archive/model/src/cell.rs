@@ -1,9 +1,9 @@
 //! Cells as text, for the formats that people and spreadsheets read.
 //!
 //! The text is DALI's (DALI 1.1 section 3): numbers in the fewest digits that read back to the same bits,
-//! timestamps in ISO 8601, arrays and geometries as their numbers with blanks between. Arrays of strings are JSON
-//! arrays, since blanks inside strings would be taken for blanks between them. CSV, TSV, text and HTML share this;
-//! JSON shares the numbers. What a NULL cell looks like is the format's affair.
+//! timestamps in ISO 8601, arrays and geometries as their numbers with blanks between. Arrays of strings are
+//! JSON arrays, since blanks inside strings would be taken for blanks between them. CSV, TSV, text and HTML
+//! share this; JSON shares the numbers. What a NULL cell looks like is the format's affair.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -90,7 +90,8 @@ pub(crate) fn json_texts(values: &StringArray, range: Range<usize>, out: &mut Ve
     out.push(b']');
 }
 
-/// A string in JSON (RFC 8259 section 7). `</` and `<!` are escaped so that it may stand in a script of a page.
+/// A string in JSON (RFC 8259 section 7). `</` and `<!` are escaped so that it may stand in a script of a
+/// page.
 pub(crate) fn json_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut plain = 0;

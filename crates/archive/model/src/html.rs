@@ -1,8 +1,9 @@
 //! HTML: a result as a table that a browser shows.
 //!
-//! Either the fragment alone, for a page that has its own frame, or a small page around it. Everything is escaped;
-//! a cell that is a web address becomes a link, and nothing else does. What a column says of itself is in the tooltip
-//! of its title, its unit below the name. NULL is an empty cell, an empty string too: this is for people.
+//! Either the fragment alone, for a page that has its own frame, or a small page around it. Everything is
+//! escaped; a cell that is a web address becomes a link, and nothing else does. What a column says of itself
+//! is in the tooltip of its title, its unit below the name. NULL is an empty cell, an empty string too: this
+//! is for people.
 
 use std::ops::Range;
 

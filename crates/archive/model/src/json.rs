@@ -9,12 +9,12 @@
 //! "overflow":false}
 //! ```
 //!
-//! `datatype`, `arraysize` and `xtype` are VOTable's (VOTable 1.5 section 4.1); what a column does not say is left
-//! out. Numbers are numbers in the fewest digits that read back, and JSON's have no limit: a reader in JavaScript
-//! keeps 53 bits of a `long`. NaN and the infinities, which JSON lacks, are the strings `"NaN"`, `"Infinity"` and
-//! `"-Infinity"`, as `Number()` and `float()` take them, so that NaN is not taken for NULL. Arrays and geometries
-//! are arrays of numbers, complex numbers pairs, timestamps and regions strings. A result that broke off has the
-//! member `error` at its end, and is well-formed JSON all the same.
+//! `datatype`, `arraysize` and `xtype` are VOTable's (VOTable 1.5 section 4.1); what a column does not say is
+//! left out. Numbers are numbers in the fewest digits that read back, and JSON's have no limit: a reader in
+//! JavaScript keeps 53 bits of a `long`. NaN and the infinities, which JSON lacks, are the strings `"NaN"`,
+//! `"Infinity"` and `"-Infinity"`, as `Number()` and `float()` take them, so that NaN is not taken for NULL.
+//! Arrays and geometries are arrays of numbers, complex numbers pairs, timestamps and regions strings. A
+//! result that broke off has the member `error` at its end, and is well-formed JSON all the same.
 
 use std::ops::Range;
 

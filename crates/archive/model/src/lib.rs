@@ -5,6 +5,7 @@ pub mod batch;
 mod cell;
 pub mod csv;
 pub mod dali;
+pub mod fits;
 pub mod fuzz;
 pub mod healpix;
 pub mod html;

@@ -1,7 +1,7 @@
 //! Which format a file is in, by its first bytes and then by its name.
 //!
-//! Bytes decide where a format has a signature; text without one is looked at as a table, and only then does the
-//! name matter: people call a VOTable `.xml` and a TSV `.txt`.
+//! Bytes decide where a format has a signature; text without one is looked at as a table, and only then does
+//! the name matter: people call a VOTable `.xml` and a TSV `.txt`.
 
 /// Bytes that are enough to tell every format.
 pub const SNIFF_BYTES: usize = 4096;
@@ -51,7 +51,8 @@ pub enum Sniffed {
     Unknown,
 }
 
-/// Looks at the first bytes of a file, [`SNIFF_BYTES`] of them or all there are, and at its name where it has one.
+/// Looks at the first bytes of a file, [`SNIFF_BYTES`] of them or all there are, and at its name where it has
+/// one.
 pub fn sniff(beginning: &[u8], name: Option<&str>) -> Sniffed {
     if let Some(wrapper) = wrapper(beginning) {
         return Sniffed::Wrapped(wrapper);

@@ -9,10 +9,11 @@
 //! (2 rows; more were withheld)
 //! ```
 //!
-//! The widths come from the first rows, which are held back until there are [`TEXT_ROWS`] of them or their text passes
-//! [`TEXT_BYTES`]; a wider cell that comes later widens its column from there on. Width is counted in code points, so
-//! scripts of double width stand crooked. Characters that would move the cursor or change the terminal are replaced:
-//! a table of strangers must not be able to write to someone's screen at will. NULL is blank.
+//! The widths come from the first rows, which are held back until there are [`TEXT_ROWS`] of them or their
+//! text passes [`TEXT_BYTES`]; a wider cell that comes later widens its column from there on. Width is
+//! counted in code points, so scripts of double width stand crooked. Characters that would move the cursor or
+//! change the terminal are replaced: a table of strangers must not be able to write to someone's screen at
+//! will. NULL is blank.
 
 use std::ops::Range;
 
@@ -187,8 +188,8 @@ fn clean(text: &str) -> String {
     text.chars().map(printable).collect()
 }
 
-/// The character, or what stands for one that is not to reach a terminal: controls, and the marks that turn the
-/// direction of text.
+/// The character, or what stands for one that is not to reach a terminal: controls, and the marks that turn
+/// the direction of text.
 fn printable(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' => ' ',

@@ -1,9 +1,9 @@
 //! What type each column of a CSV has, guessed from a beginning or from the whole.
 //!
-//! A guess is the narrowest of truth values (in words), whole numbers of 32 or 64 bits, real numbers and timestamps
-//! that every cell fits, or text. NULL fits all. Whole numbers too long for 64 bits are text, so that no digit of an
-//! identifier is lost. A guess from a beginning can be wrong: the reader then refuses the cell and says so, and a
-//! caller that can read the source twice infers from all of it.
+//! A guess is the narrowest of truth values (in words), whole numbers of 32 or 64 bits, real numbers and
+//! timestamps that every cell fits, or text. NULL fits all. Whole numbers too long for 64 bits are text, so
+//! that no digit of an identifier is lost. A guess from a beginning can be wrong: the reader then refuses the
+//! cell and says so, and a caller that can read the source twice infers from all of it.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -30,8 +30,8 @@ pub struct Inference {
     pub whole: bool,
 }
 
-/// Guesses the columns from all of a source, in one pass and bounded memory. Fields declared in the options are
-/// taken as they are.
+/// Guesses the columns from all of a source, in one pass and bounded memory. Fields declared in the options
+/// are taken as they are.
 pub fn infer(source: impl Read, options: &Options) -> Result<Inference, ReadError> {
     let mut splitter = Splitter::new(source, options.delimiter.byte());
     sample(&mut splitter, options, |_, _| true)
@@ -97,7 +97,7 @@ pub(super) fn names<R: Read>(splitter: &Splitter<R>, columns: usize, header: Hea
 }
 
 /// The name itself, or with the first ordinal that makes it new.
-fn unique(base: String, used: &mut HashMap<String, usize>) -> String {
+pub(crate) fn unique(base: String, used: &mut HashMap<String, usize>) -> String {
     let Some(&last) = used.get(&base) else {
         used.insert(base.clone(), 1);
         return base;

@@ -1,12 +1,12 @@
 //! CSV and TSV: the formats that everything reads.
 //!
-//! Written: a line of names, then a line per row, LF at its end, quoted as RFC 4180 quotes, in both: a tab or a line
-//! end inside a cell of TSV is safe between quotes. NULL is nothing at all, an empty string is `""`, NaN and the
-//! infinities are words. No line can say that rows were withheld or that the query failed after the first byte:
-//! that is for the transport to say.
+//! Written: a line of names, then a line per row, LF at its end, quoted as RFC 4180 quotes, in both: a tab or
+//! a line end inside a cell of TSV is safe between quotes. NULL is nothing at all, an empty string is `""`,
+//! NaN and the infinities are words. No line can say that rows were withheld or that the query failed after
+//! the first byte: that is for the transport to say.
 //!
-//! Read: the types of the columns are guessed from a bounded beginning ([`infer`]), or given. What CSV cannot say is
-//! lost: units, UCDs, and which type a column of nothing but NULL had.
+//! Read: the types of the columns are guessed from a bounded beginning ([`infer`]), or given. What CSV cannot
+//! say is lost: units, UCDs, and which type a column of nothing but NULL had.
 
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ mod split;
 mod value;
 mod write;
 
+pub(crate) use infer::unique;
 pub use infer::{Inference, infer};
 pub use read::{Header, Options, Reader};
 pub use write::Writer;
@@ -57,8 +58,8 @@ impl Delimiter {
 #[cfg(test)]
 mod tests;
 
-/// Body of a fuzz target: whatever the bytes, they are read or refused, and what is read can be written and read
-/// again as the same.
+/// Body of a fuzz target: whatever the bytes, they are read or refused, and what is read can be written and
+/// read again as the same.
 pub fn fuzz(data: &[u8]) {
     let Some((&first, data)) = data.split_first() else { return };
     let delimiter =

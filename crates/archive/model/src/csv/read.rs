@@ -1,4 +1,5 @@
-//! The reader of CSV and TSV: columns are guessed or given, then every chunk of records is parsed column by column.
+//! The reader of CSV and TSV: columns are guessed or given, then every chunk of records is parsed column by
+//! column.
 
 use std::io::{Chain, Cursor, Read};
 use std::sync::Arc;
@@ -31,8 +32,8 @@ pub struct Options {
     pub delimiter: Delimiter,
     /// Whether there is a header.
     pub header: Header,
-    /// Columns whose type is known: a column of the same name, exactly or else ignoring case, is read as this field
-    /// and nothing about it is guessed.
+    /// Columns whose type is known: a column of the same name, exactly or else ignoring case, is read as this
+    /// field and nothing about it is guessed.
     pub declared: Vec<Field>,
     /// Spellings of NULL beside the empty cell, for unquoted cells of every column. `NULL` in any case is one
     /// anyway, except in columns of text.
@@ -71,8 +72,8 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the header and as much as it takes to guess the types of the columns: at most [`CSV_INFER_ROWS`] rows
-    /// and about [`CSV_INFER_BYTES`] bytes.
+    /// Reads the header and as much as it takes to guess the types of the columns: at most [`CSV_INFER_ROWS`]
+    /// rows and about [`CSV_INFER_BYTES`] bytes.
     pub fn new(source: R, options: &Options) -> Result<Self, ReadError> {
         let delimiter = options.delimiter.byte();
         let mut splitter = Splitter::new(Tee { source, log: Vec::new() }, delimiter);
@@ -129,8 +130,8 @@ impl<R: Read> Reader<R> {
         let fault = match self.guessed[column] && !self.inference.whole {
             false => Fault::Value { text, expected },
             true => Fault::Malformed(format!(
-                "{text:?} is not {expected}, as the first {} rows are; declare the column's type, or let the whole \
-                 file decide it",
+                "{text:?} is not {expected}, as the first {} rows are; declare the column's type, or let the \
+                 whole file decide it",
                 self.inference.rows
             )),
         };

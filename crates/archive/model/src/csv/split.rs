@@ -1,7 +1,8 @@
-//! From bytes to cells: where each record and each of its cells lies in a buffer, quotes and line ends seen to.
+//! From bytes to cells: where each record and each of its cells lies in a buffer, quotes and line ends seen
+//! to.
 //!
-//! The buffer holds whole records; what is left of a record at its end moves to the front before the next read.
-//! Memory is one buffer, which grows for a long record up to [`RECORD_BYTES_MAX`] and no further.
+//! The buffer holds whole records; what is left of a record at its end moves to the front before the next
+//! read. Memory is one buffer, which grows for a long record up to [`RECORD_BYTES_MAX`] and no further.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -234,7 +235,8 @@ impl<R: Read> Splitter<R> {
         self.start = next;
     }
 
-    /// Finds the cells of the record that begins at `start` and appends their spans; on [`Found::More`] appends none.
+    /// Finds the cells of the record that begins at `start` and appends their spans; on [`Found::More`]
+    /// appends none.
     fn record(&mut self) -> Result<Found, ReadError> {
         let spans_before = self.records.spans.len();
         let mut at = self.start;

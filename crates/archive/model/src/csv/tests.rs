@@ -45,7 +45,8 @@ fn cells_are_written_and_quoted() {
     let numbers = [Some(1.0), Some(f64::NAN), Some(f64::INFINITY), Some(-0.0), Some(1e300), None, Some(0.1)];
     let numbers = numbers.into_iter().map(|value| value.map(Value::Real)).collect();
     let made = table(vec![(Type::Text, strings), (Type::Double, numbers)]);
-    let expected = "c0,c1\na,1.0\n\"\",NaN\n,Infinity\n\"b,\"\"c\"\"\",-0.0\n\"two\nlines\",1e+300\n\" x\",\n\"#1\",0.1\n";
+    let expected = "c0,c1\na,1.0\n\"\",NaN\n,Infinity\n\"b,\"\"c\"\"\",-0.0\n\"two\nlines\",1e+300\n\
+                    \" x\",\n\"#1\",0.1\n";
     assert_eq!(String::from_utf8(write(&made, Delimiter::Comma)).unwrap(), expected);
 }
 
@@ -59,7 +60,8 @@ fn arrays_are_dali_text_and_strings_json() {
         (Type::Array(Element::Boolean), vec![flags]),
         (Type::Timestamp, vec![Some(Value::Whole(1_577_836_800_500_000))]),
     ]);
-    let expected = "c0\tc1\tc2\tc3\n1.5 -2.0\t\"[\"\"a b\"\",null,\"\"q\\\"\"\"\"]\"\ttrue NULL\t2020-01-01T00:00:00.500\n";
+    let expected = "c0\tc1\tc2\tc3\n\
+                    1.5 -2.0\t\"[\"\"a b\"\",null,\"\"q\\\"\"\"\"]\"\ttrue NULL\t2020-01-01T00:00:00.500\n";
     assert_eq!(String::from_utf8(write(&made, Delimiter::Tab)).unwrap(), expected);
 }
 

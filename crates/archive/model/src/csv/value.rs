@@ -23,7 +23,8 @@ const POWERS: [f64; 23] = [
 /// Digits of which every number fits binary64 exactly.
 const EXACT_DIGITS: usize = 15;
 
-/// A real number: what Rust reads, with the words for what is no number, and with Fortran's `D` for an exponent.
+/// A real number: what Rust reads, with the words for what is no number, and with Fortran's `D` for an
+/// exponent.
 #[inline]
 pub(super) fn real(bytes: &[u8]) -> Option<f64> {
     match short_decimal(bytes) {
@@ -32,8 +33,8 @@ pub(super) fn real(bytes: &[u8]) -> Option<f64> {
     }
 }
 
-/// Digits with at most one point, few enough that one correctly rounded division gives the nearest number: most of
-/// what catalogues hold.
+/// Digits with at most one point, few enough that one correctly rounded division gives the nearest number:
+/// most of what catalogues hold.
 #[inline]
 fn short_decimal(bytes: &[u8]) -> Option<f64> {
     let (negative, digits) = match bytes {

@@ -1,4 +1,5 @@
-//! The writer of CSV and TSV. Cost per row: one copy per cell, and a look for quotes only in batches that have some.
+//! The writer of CSV and TSV. Cost per row: one copy per cell, and a look for quotes only in batches that
+//! have some.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -120,7 +121,8 @@ fn has_special(bytes: &[u8], delimiter: u8) -> bool {
     memchr::memchr3(delimiter, b'"', b'\n', bytes).is_some() || memchr::memchr(b'\r', bytes).is_some()
 }
 
-/// Whether the ends ask for quotes: an empty string is not NULL, readers trim blanks, some take `#` for a comment.
+/// Whether the ends ask for quotes: an empty string is not NULL, readers trim blanks, some take `#` for a
+/// comment.
 fn has_odd_ends(bytes: &[u8]) -> bool {
     match (bytes.first(), bytes.last()) {
         (Some(first), Some(last)) => matches!(first, b' ' | b'#' | b'\t') || matches!(last, b' ' | b'\t'),
