@@ -17,6 +17,7 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::DataType;
 use trifid_archive_adql::functions::Function;
+use trifid_archive_adql::lift::is_constant;
 use trifid_archive_adql::tree::{ColumnRef, Expr, Kind, Operator, Value};
 use trifid_archive_adql::types::Type;
 use trifid_archive_model::batch::{item, physical};
@@ -61,35 +62,6 @@ pub fn constant(expr: &Expr) -> Result<Option<Constant>, QueryError> {
             from_array(super::cells(expr, &Nothing, &Context::default())?.values(), expr.ty)
         }
         None => Ok(None),
-    }
-}
-
-/// Whether an expression depends on nothing: no column, no query, no chance.
-pub fn is_constant(expr: &Expr) -> bool {
-    match &expr.kind {
-        Kind::Literal(_) => true,
-        Kind::Column(_)
-        | Kind::Key(_)
-        | Kind::Aggregate(_)
-        | Kind::InQuery(..)
-        | Kind::Exists(_)
-        | Kind::Scalar(_) => false,
-        Kind::Arithmetic(_, left, right) | Kind::Compare(_, left, right) => {
-            is_constant(left) && is_constant(right)
-        }
-        Kind::Negate(operand) | Kind::Not(operand) | Kind::IsNull(operand) | Kind::Cast(operand) => {
-            is_constant(operand)
-        }
-        Kind::Concat(parts) | Kind::And(parts) | Kind::Or(parts) => parts.iter().all(is_constant),
-        Kind::Between(value, low, high) => is_constant(value) && is_constant(low) && is_constant(high),
-        Kind::InList(value, list) => is_constant(value) && list.iter().all(is_constant),
-        Kind::Like { value, pattern, .. } => is_constant(value) && is_constant(pattern),
-        Kind::Case { branches, otherwise } => {
-            is_constant(otherwise)
-                && branches.iter().all(|(when, then)| is_constant(when) && is_constant(then))
-        }
-        Kind::Call(Function::Rand | Function::NormalRandom, _) => false,
-        Kind::Call(_, arguments) => arguments.iter().all(is_constant),
     }
 }
 

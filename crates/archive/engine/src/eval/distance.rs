@@ -5,6 +5,7 @@
 
 use arrow_array::types::Float64Type;
 use trifid_archive_adql::functions::Function;
+use trifid_archive_adql::lift::is_constant;
 use trifid_archive_adql::tree::{Comparison, Expr, Kind};
 use trifid_archive_adql::types::Type;
 use trifid_archive_model::sphere::{self, Vec3};
@@ -82,8 +83,7 @@ pub(super) fn comparison(
         (_, Kind::Call(Function::Distance, arguments)) => (flipped(comparison), arguments, left, (1, 0)),
         _ => return Ok(None),
     };
-    if !super::constant::is_constant(bound) || matches!(comparison, Comparison::Equal | Comparison::NotEqual)
-    {
+    if !is_constant(bound) || matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
         return Ok(None);
     }
     let bound = evaluator.cells(bound, child(path, places.1))?;

@@ -53,8 +53,9 @@ mod text;
 mod tests;
 
 pub use cells::Cells;
-pub use constant::{Constant, constant, is_constant, one};
+pub use constant::{Constant, constant, one};
 pub use like::Pattern;
+pub use trifid_archive_adql::lift::is_constant;
 
 /// The rows that an expression is computed for.
 pub trait Input {

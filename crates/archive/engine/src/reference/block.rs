@@ -6,37 +6,25 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, UInt32Array, new_null_arra
 use arrow_select::concat::concat;
 use arrow_select::filter::filter;
 use arrow_select::take::take;
+use trifid_archive_adql::lift::used_columns;
 use trifid_archive_adql::tree::{ColumnRef, Join, Select};
 use trifid_archive_model::batch::physical;
 
-use super::walk::{self, Reference};
 use crate::error::QueryError;
 
-/// The columns of a select's relations that its expressions need: relation and column.
+/// The columns of a select's relations that its expressions need, relation by relation.
 #[derive(Debug, Default)]
-pub(super) struct Layout(BTreeMap<u16, Vec<u32>>);
+pub(super) struct Layout(Vec<Vec<u32>>);
 
 impl Layout {
     /// What a select needs.
     pub(super) fn of(select: &Select) -> Self {
-        let mut needed: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
-        for expr in walk::select_exprs(select) {
-            walk::expr(expr, &mut |reference| {
-                if let Reference::Column(ColumnRef { depth: 0, relation, column }) = reference {
-                    needed.entry(relation).or_default().push(column);
-                }
-            });
-        }
-        needed.values_mut().for_each(|columns| {
-            columns.sort_unstable();
-            columns.dedup();
-        });
-        Self(needed)
+        Self(used_columns(select).into_iter().map(|columns| columns.into_iter().collect()).collect())
     }
 
     /// The columns that are needed of a relation.
     pub(super) fn columns(&self, relation: usize) -> &[u32] {
-        u16::try_from(relation).ok().and_then(|relation| self.0.get(&relation)).map_or(&[], Vec::as_slice)
+        self.0.get(relation).map_or(&[], Vec::as_slice)
     }
 }
 

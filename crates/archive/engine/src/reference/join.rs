@@ -4,16 +4,17 @@
 //! candidates. Whatever found them, the whole ON is then computed for the candidates, so a hash can only save
 //! work. In a FROM that has inner joins only, conditions of WHERE may serve too: they are computed again later.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use arrow_array::UInt32Array;
+use trifid_archive_adql::lift::{any, conjuncts, is_volatile, subquery};
 use trifid_archive_adql::tree::{Comparison, Expr, Join, JoinKind, Kind, Relation};
 
 use super::block::{Block, leaves};
 use super::run::{Flow, Rows};
-use super::scope::{Frame, Scope, Source};
+use super::scope::{Scope, Source};
 use super::select::Selecting;
-use super::walk;
 use crate::error::QueryError;
 use crate::eval::keys::{Interner, Keys};
 use crate::eval::{self, Context};
@@ -40,7 +41,7 @@ impl<'a> Selecting<'a> {
 
     fn leaf(&self, relation: usize, also: &[&'a Expr], sink: &mut BlockSink<'_>) -> Result<Flow, QueryError> {
         let own = |condition: &&&Expr| {
-            walk::relations(condition).is_some_and(|needed| needed.iter().eq([&(relation as u16)]))
+            relations(condition).is_some_and(|needed| needed.iter().eq([&(relation as u16)]))
         };
         let own: Vec<&Expr> = also.iter().filter(own).copied().collect();
         let mut narrowed = |mut block: Block| {
@@ -65,16 +66,13 @@ impl<'a> Selecting<'a> {
                 }
                 Ok(ControlFlow::Continue(()))
             }
-            Some(Relation::Query(query)) => {
-                let frame = Frame::Closed { outer: self.outer };
-                self.run.derived(query, Some(&frame), &mut |rows: Rows| {
-                    let read = |column: usize| {
-                        let absent = || QueryError::internal("a derived table lacks a column");
-                        rows.columns.get(column).cloned().ok_or_else(absent)
-                    };
-                    narrowed(Block::of_relation(&self.layout, relation, rows.count, read)?)
-                })
-            }
+            Some(Relation::Query(query)) => self.run.derived(query, &mut |rows: Rows| {
+                let read = |column: usize| {
+                    let absent = || QueryError::internal("a derived table lacks a column");
+                    rows.columns.get(column).cloned().ok_or_else(absent)
+                };
+                narrowed(Block::of_relation(&self.layout, relation, rows.count, read)?)
+            }),
             None => Err(QueryError::internal(format_args!("no relation {relation} here"))),
         }
     }
@@ -93,10 +91,7 @@ impl<'a> Selecting<'a> {
         sink: &mut BlockSink<'_>,
     ) -> Result<Flow, QueryError> {
         // Where rows stay without a partner, a condition on the result says nothing of the sides alone.
-        let mut conditions: Vec<&Expr> = Vec::new();
-        if let Some(on) = on {
-            walk::conjuncts(on, &mut conditions);
-        }
+        let mut conditions: Vec<&Expr> = on.map(conjuncts).unwrap_or_default();
         if kind == JoinKind::Inner {
             conditions.extend(also);
         }
@@ -340,9 +335,9 @@ impl Candidates<'_> {
 /// only; the left one first.
 fn sides<'a>(condition: &'a Expr, left: &[usize], right: &[usize]) -> Option<(&'a Expr, &'a Expr)> {
     let Kind::Compare(Comparison::Equal, a, b) = &condition.kind else { return None };
-    let within = |expr: &Expr, relations: &[usize]| {
-        walk::relations(expr).is_some_and(|needed| {
-            !needed.is_empty() && needed.iter().all(|relation| relations.contains(&usize::from(*relation)))
+    let within = |expr: &Expr, among: &[usize]| {
+        relations(expr).is_some_and(|needed| {
+            !needed.is_empty() && needed.iter().all(|relation| among.contains(&usize::from(*relation)))
         })
     };
     if within(a, left) && within(b, right) {
@@ -352,4 +347,17 @@ fn sides<'a>(condition: &'a Expr, left: &[usize], right: &[usize]) -> Option<(&'
     } else {
         None
     }
+}
+
+/// The relations of its select whose columns an expression needs, if these and literals are all that it needs.
+fn relations(expr: &Expr) -> Option<BTreeSet<u16>> {
+    let mut found = BTreeSet::new();
+    let needs_more = any(expr, &mut |node| match node.kind {
+        Kind::Column(at) => {
+            found.insert(at.relation);
+            at.depth > 0
+        }
+        _ => subquery(node).is_some(),
+    });
+    (!needs_more && !is_volatile(expr)).then_some(found)
 }

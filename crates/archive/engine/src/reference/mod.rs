@@ -20,7 +20,8 @@ use std::task::{Context, Poll};
 use arrow_array::RecordBatch;
 use futures_core::Stream;
 use tokio::sync::mpsc;
-use trifid_archive_adql::tree::{Body, Query, Relation};
+use trifid_archive_adql::lift::{any, subquery};
+use trifid_archive_adql::tree::{Body, Expr, Join, Query, Relation};
 use trifid_archive_model::batch::batch;
 
 use crate::backend::{BatchStream, QueryBackend, Run};
@@ -34,7 +35,6 @@ mod order;
 mod run;
 mod scope;
 mod select;
-mod walk;
 
 #[cfg(test)]
 mod tests;
@@ -152,25 +152,40 @@ fn effort(query: &Query, tables: &Tables) -> u64 {
 }
 
 fn each_table(query: &Query, f: &mut dyn FnMut(&Relation)) {
-    match &query.body {
+    let select = match &query.body {
+        Body::Select(select) => select,
         Body::Set { left, right, .. } => {
             each_table(left, f);
-            each_table(right, f);
+            return each_table(right, f);
         }
-        Body::Select(select) => {
-            for relation in &select.relations {
-                f(relation);
-                if let Relation::Query(inner) = relation {
-                    each_table(inner, f);
-                }
+    };
+    for relation in &select.relations {
+        f(relation);
+        if let Relation::Query(inner) = relation {
+            each_table(inner, f);
+        }
+    }
+    let arguments = select.aggregates.iter().flat_map(|aggregate| &aggregate.arguments);
+    let exprs = select.filter.iter().chain(&select.having).chain(&select.keys).chain(&select.items);
+    for expr in exprs.chain(arguments).chain(select.from.iter().flat_map(conditions)) {
+        any(expr, &mut |node| {
+            if let Some(inner) = subquery(node) {
+                each_table(inner, f);
             }
-            for expr in walk::select_exprs(select) {
-                walk::expr(expr, &mut |reference| {
-                    if let walk::Reference::Query(inner) = reference {
-                        each_table(inner, f);
-                    }
-                });
-            }
+            false
+        });
+    }
+}
+
+/// The conditions of a join and of those under it.
+fn conditions(join: &Join) -> Vec<&Expr> {
+    match join {
+        Join::Leaf(_) => Vec::new(),
+        Join::Pair { left, right, on, .. } => {
+            let mut all = conditions(left);
+            all.extend(conditions(right));
+            all.extend(on);
+            all
         }
     }
 }

@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, UInt32Array};
 use arrow_select::take::take;
+use trifid_archive_adql::lift::is_correlated;
 use trifid_archive_adql::tree::{Body, Literal, Query, SetOperator, TableRef, Value};
 use trifid_archive_adql::types::Type;
 
 use super::order::Sorter;
 use super::scope::{Answer, Frame};
-use super::{Cancel, Limits, select, walk};
+use super::{Cancel, Limits, select};
 use crate::catalogue::Tables;
 use crate::error::QueryError;
 use crate::eval::keys::{Interner, Keys};
@@ -118,11 +119,7 @@ impl<'a> Run<'a> {
 
     /// Whether a query refers to no row around it.
     pub(super) fn is_independent(&self, query: &Arc<Query>) -> bool {
-        *self
-            .independent
-            .borrow_mut()
-            .entry(Arc::as_ptr(query))
-            .or_insert_with(|| walk::is_independent(query))
+        *self.independent.borrow_mut().entry(Arc::as_ptr(query)).or_insert_with(|| !is_correlated(query))
     }
 
     /// What a query answers. Without rows around it, it is asked once.
@@ -144,16 +141,8 @@ impl<'a> Run<'a> {
         Ok(answer)
     }
 
-    /// Rows of a derived table. The second time that one is asked for, its rows are kept for the third.
-    pub(super) fn derived(
-        &self,
-        query: &Arc<Query>,
-        outer: Option<&Frame<'_>>,
-        sink: &mut RowSink<'_>,
-    ) -> Result<Flow, QueryError> {
-        if !self.is_independent(query) {
-            return self.query(query, outer, sink);
-        }
+    /// Rows of a derived table, which sees nothing around it. The second time that one is asked for, its rows are kept for the third.
+    pub(super) fn derived(&self, query: &Arc<Query>, sink: &mut RowSink<'_>) -> Result<Flow, QueryError> {
         let place = Arc::as_ptr(query);
         let known = self.derived.borrow().get(&place).cloned();
         match known {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, new_null_array};
 use arrow_select::concat::concat;
-use trifid_archive_adql::tree::{ColumnRef, Expr, Kind, Query};
+use trifid_archive_adql::tree::{ColumnRef, Query};
 use trifid_archive_adql::types::Type;
 use trifid_archive_model::batch::physical;
 
@@ -19,32 +19,22 @@ use crate::eval::{Cells, Input, Subquery};
 use std::ops::ControlFlow;
 
 /// A row of a select further out.
-pub(super) enum Frame<'a> {
-    /// Whose columns may be named.
-    Row { input: &'a dyn Input, row: usize, outer: Option<&'a Self> },
-    /// The select around a derived table: its columns are not there yet.
-    Closed { outer: Option<&'a Self> },
+pub(super) struct Frame<'a> {
+    input: &'a dyn Input,
+    row: usize,
+    outer: Option<&'a Self>,
 }
 
 impl Frame<'_> {
-    fn outer(&self) -> Option<&Self> {
-        match self {
-            Self::Row { outer, .. } | Self::Closed { outer } => *outer,
-        }
-    }
-
     /// The value of a column that is `depth` selects further out than this one (0: this one's).
     fn value(&self, depth: u16, at: ColumnRef) -> Result<ArrayRef, QueryError> {
         let mut frame = self;
         for _ in 0..depth {
-            frame = frame.outer().ok_or_else(|| absent(at))?;
+            frame = frame.outer.ok_or_else(|| absent(at))?;
         }
-        match frame {
-            Self::Row { input, row, .. } => match input.column(ColumnRef { depth: 0, ..at })? {
-                Cells::Array(array) => Ok(array.slice(*row, 1)),
-                Cells::Constant(array, _) => Ok(array),
-            },
-            Self::Closed { .. } => Err(absent(at)),
+        match frame.input.column(ColumnRef { depth: 0, ..at })? {
+            Cells::Array(array) => Ok(array.slice(frame.row, 1)),
+            Cells::Constant(array, _) => Ok(array),
         }
     }
 }
@@ -58,7 +48,7 @@ pub(super) enum Source<'a> {
     /// Rows of FROM.
     Rows(&'a Block),
     /// Groups: values of the keys and results of the aggregates.
-    Groups { keys: &'a [Expr], values: &'a [ArrayRef], aggregates: &'a [ArrayRef], rows: usize },
+    Groups { values: &'a [ArrayRef], aggregates: &'a [ArrayRef], rows: usize },
 }
 
 /// Rows of a select.
@@ -85,11 +75,7 @@ impl Input for Scope<'_> {
         }
         let array = match &self.source {
             Source::Rows(block) => block.column(at),
-            // A query in HAVING or in the select list may name a column that is a key.
-            Source::Groups { keys, values, .. } => {
-                let key = keys.iter().position(|key| key.kind == Kind::Column(at));
-                key.and_then(|key| values.get(key))
-            }
+            Source::Groups { .. } => None,
         };
         array.cloned().map(Cells::Array).ok_or_else(|| absent(at))
     }
@@ -121,7 +107,7 @@ impl Input for Scope<'_> {
         }
         let row = |place: usize| rows.map_or(place, |rows| rows[place] as usize);
         let answers = (0..count).map(|place| {
-            let frame = Frame::Row { input: self, row: row(place), outer: self.outer };
+            let frame = Frame { input: self, row: row(place), outer: self.outer };
             self.run.answer(query, Some(&frame), ask)?.to_one(ask, place)
         });
         joined(&answers.collect::<Result<Vec<_>, _>>()?, ask)

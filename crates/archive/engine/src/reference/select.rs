@@ -6,13 +6,13 @@ use arrow_array::{Array as _, ArrayRef, UInt32Array, new_empty_array};
 use arrow_select::concat::concat;
 use arrow_select::filter::filter;
 use arrow_select::take::take;
+use trifid_archive_adql::lift::conjuncts;
 use trifid_archive_adql::tree::{Expr, Select};
 use trifid_archive_model::batch::physical;
 
 use super::block::{Block, Layout};
 use super::run::{Flow, RowSink, Rows, Run};
 use super::scope::{Frame, Scope, Source};
-use super::walk;
 use crate::error::QueryError;
 use crate::eval;
 use crate::eval::aggregate::{Accumulator, Emit, accumulator};
@@ -88,10 +88,7 @@ impl<'a> Selecting<'a> {
                 }
             }
         };
-        let mut also = Vec::new();
-        if let Some(condition) = &self.select.filter {
-            walk::conjuncts(condition, &mut also);
-        }
+        let also = self.select.filter.as_ref().map(conjuncts).unwrap_or_default();
         match &self.select.from {
             None => filtered(Block::single()),
             Some(join) => self.join(join, &also, &mut filtered),
@@ -143,7 +140,7 @@ impl<'a> Selecting<'a> {
     }
 
     fn of_groups<'s>(&'s self, values: &'s [ArrayRef], aggregates: &'s [ArrayRef], rows: usize) -> Scope<'s> {
-        let source = Source::Groups { keys: &self.select.keys, values, aggregates, rows };
+        let source = Source::Groups { values, aggregates, rows };
         Scope { run: self.run, outer: self.outer, source, first: 0 }
     }
 }

@@ -1,1 +1,0 @@
-//! Whole queries over small tables.
