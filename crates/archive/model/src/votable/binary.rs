@@ -8,18 +8,19 @@
 //!          variable arraysize: number of items in four bytes, then the items
 //! ```
 //!
-//! A masked cell still takes its place: zeros, NaN for reals, an empty array for a variable one. A `char` is a byte
-//! of UTF-8, a `unicodeChar` a unit of UTF-16; what is short of a fixed length is filled with NUL.
+//! A masked cell still takes its place: zeros, NaN for reals, an empty array for a variable one. A `char` is
+//! ASCII, a `unicodeChar` a unit of UTF-16; what is short of a fixed length is filled with NUL.
 
 use std::ops::Range;
 
 use super::column::{Cells, Column, items_of};
 use super::plan::{Extent, Plan};
-use super::tabledata::{NULL_ITEM, Reason, TOO_LONG, WRONG_COUNT, json, units};
+use super::strings::{ascii, json, units, wide};
+use super::tabledata::{NULL_ITEM, Reason, TOO_LONG, WRONG_COUNT};
 use crate::time::Timestamp;
 
 const CLASH: Reason = "the value stands for NULL in BINARY; BINARY2 or TABLEDATA can hold it";
-const NULL_BIT: Reason = "BINARY has no NULL of a bit; BINARY2 or TABLEDATA have";
+const NULL_BITS: Reason = "BINARY has no NULL of a fixed array of bits; BINARY2 and TABLEDATA have";
 const TOO_MANY: Reason = "the cell has more items than four bytes can count";
 
 /// Appends a row of BINARY2.
@@ -54,8 +55,8 @@ pub(super) fn plain_row(
             is_free(plan, &column.cells, row)
                 .and_then(|()| value(plan, &column.cells, row, out))
                 .map_err(|reason| (at, reason))?;
-        } else if plan.bits && matches!(column.cells, Cells::Boolean(_)) {
-            return Err((at, NULL_BIT));
+        } else if plan.bits && matches!(plan.extent, Extent::Fixed(_)) {
+            return Err((at, NULL_BITS));
         } else {
             absent(plan, &column.cells, out);
         }
@@ -128,10 +129,8 @@ fn absent_item(plan: &Plan, cells: &Cells<'_>, out: &mut Vec<u8>) {
 }
 
 fn list(plan: &Plan, items: &Column<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<(), Reason> {
-    if plan.json {
-        let mut written = String::new();
-        json(items, range, |piece| written.push_str(piece));
-        return text(plan, &written, out);
+    if let (Cells::Text(values), true) = (&items.cells, plan.json) {
+        return text(plan, &json(values, range), out);
     }
     if !plan.admits(range.len()) {
         return Err(WRONG_COUNT);
@@ -193,8 +192,9 @@ fn text(plan: &Plan, text: &str, out: &mut Vec<u8>) -> Result<(), Reason> {
     }
     if plan.wide {
         length(units(text, true), out)?;
-        out.extend(text.encode_utf16().flat_map(u16::to_be_bytes));
+        out.extend(wide(text));
     } else {
+        let text = ascii(text);
         length(text.len(), out)?;
         out.extend_from_slice(text.as_bytes());
     }
@@ -228,13 +228,13 @@ fn instant(plan: &Plan, micros: i64, out: &mut Vec<u8>) -> Result<(), Reason> {
 }
 
 /// Appends text in exactly `size` units, filled with NUL.
-fn filled(text: &str, size: usize, wide: bool, out: &mut Vec<u8>) -> Result<(), Reason> {
+fn filled(text: &str, size: usize, is_wide: bool, out: &mut Vec<u8>) -> Result<(), Reason> {
     let start = out.len();
-    let bytes = if wide {
-        out.extend(text.encode_utf16().flat_map(u16::to_be_bytes));
+    let bytes = if is_wide {
+        out.extend(wide(text));
         size * 2
     } else {
-        out.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(ascii(text).as_bytes());
         size
     };
     if out.len() - start > bytes {

@@ -22,6 +22,7 @@ pub(crate) struct Declared {
 pub(crate) fn declare(field: &Field, serialization: Serialization) -> Declared {
     let datatype = match field.ty {
         Type::UnsignedByte if serialization == Serialization::Binary => "short",
+        Type::Bit if !is_bit(serialization) => "boolean",
         ty => datatype(ty, field.unicode),
     };
     let json = is_json(field);
@@ -33,6 +34,12 @@ pub(crate) fn declare(field: &Field, serialization: Serialization) -> Declared {
     }
 }
 
+/// Whether a bit alone is declared `bit`. In the binary forms it is declared `boolean`: of what common tools read there
+/// one fails at a single bit and another looks for it in the wrong place.
+pub(super) fn is_bit(serialization: Serialization) -> bool {
+    serialization == Serialization::TableData
+}
+
 /// Whether a column is an array of strings without a common length, which VOTable does not have: it is written as
 /// a JSON array (DALI 1.2, xtype `json`). So are strings whose common length would make each of them huge.
 pub(super) fn is_json(field: &Field) -> bool {
@@ -41,11 +48,10 @@ pub(super) fn is_json(field: &Field) -> bool {
         && !matches!(&field.size, Size::Shape(fixed, _) if has_width(fixed))
 }
 
-/// The size that is declared: the column's own, unless it is fixed and a NULL could not be told, as of bits and bytes
-/// in BINARY, or would cost more than a small array does; then it is declared variable.
+/// The size that is declared: the column's own, unless it is fixed and a NULL could not be told, as of bytes in BINARY,
+/// or would cost more than a small array does; then it is declared variable.
 pub(super) fn declared_size(field: &Field, serialization: Serialization) -> Cow<'_, Size> {
-    let is_mute = serialization == Serialization::Binary
-        && matches!(field.ty, Type::Array(Element::Bit | Element::UnsignedByte));
+    let is_mute = serialization == Serialization::Binary && field.ty == Type::Array(Element::UnsignedByte);
     let is_fit = |count: u64| !is_mute && count <= limits::FIXED_ITEMS as u64;
     match &field.size {
         Size::Fixed(count) if !is_fit(u64::from(*count)) => Cow::Owned(Size::Variable(Some(*count))),

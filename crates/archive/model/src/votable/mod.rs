@@ -12,16 +12,21 @@
 //!
 //! Three serialisations carry the rows (VOTable 1.5 section 5): TABLEDATA is text in elements, BINARY is big-endian
 //! values in base64 where NULL is a value given up for it, BINARY2 is the same with a mask of nulls before each
-//! row. BINARY2 alone holds every value of every type exactly. What the others cannot hold:
+//! row. What does not come back as it was:
 //!
-//! | value | TABLEDATA | BINARY |
-//! |---|---|---|
-//! | empty text, empty array | reads back as NULL | reads back as NULL |
-//! | NaN, alone | exact | reads back as NULL (section 6: NaN is the null of reals) |
-//! | the least `short`, `int`, `long` | exact, in an array NULL | refused: it stands for NULL |
-//! | NULL among `unsignedByte` | exact | exact: the column is declared `short` |
-//! | NULL among `bit` | exact | refused |
-//! | NULL among fixed arrays of `bit` and `unsignedByte` | exact | exact: they are declared variable |
+//! | value | TABLEDATA | BINARY | BINARY2 |
+//! |---|---|---|---|
+//! | text that is not ASCII in `char` | exact | `?` | `?` |
+//! | empty text, empty array | NULL | NULL | exact |
+//! | control characters in text | U+FFFD | exact, but NUL `?` | exact, but NUL `?` |
+//! | NaN, alone or all of a fixed array | exact | NULL | exact |
+//! | the least `short`, `int`, `long` | exact | refused | exact |
+//! | `unsignedByte` | exact | declared `short` | exact |
+//! | fixed array of `unsignedByte` | exact | declared variable | exact |
+//! | NULL among fixed arrays of `bit` | exact | refused | exact |
+//! | `bit` | exact | declared `boolean` | declared `boolean` |
+//!
+//! Text that is not ASCII belongs into a column that says so with [`unicode`](trifid_archive_adql::types::Field).
 //!
 //! In all three a NULL within an array is the least value of whole numbers (`VALUES null`), NaN of reals, `?` of
 //! booleans, the empty string of text, and refused of `bit` and `unsignedByte`, which have no value to spare; strings within
@@ -33,10 +38,12 @@ mod base64;
 mod binary;
 pub(crate) mod column;
 pub(crate) mod declare;
+pub(crate) mod fuzz;
 mod head;
 pub mod limits;
 mod plan;
 mod read;
+mod strings;
 mod tabledata;
 mod writer;
 mod xml;

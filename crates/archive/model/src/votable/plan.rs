@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trifid_archive_adql::types::{Element, Field, Size, Type};
 
-use super::declare::{declared_size, is_json, null};
+use super::declare::{declared_size, is_bit, is_json, null};
 use super::writer::Serialization;
 
 /// How many items a cell holds.
@@ -29,7 +29,7 @@ pub(super) struct Plan {
     pub(super) width: usize,
     /// Text in UTF-16, two bytes a unit (`unicodeChar`).
     pub(super) wide: bool,
-    /// Booleans are `bit`.
+    /// Booleans are declared `bit`.
     pub(super) bits: bool,
     /// An array of strings as JSON.
     pub(super) json: bool,
@@ -50,7 +50,10 @@ impl Plan {
             extent,
             width,
             wide: field.unicode,
-            bits: matches!(field.ty, Type::Bit | Type::Array(Element::Bit)),
+            bits: match field.ty {
+                Type::Bit => is_bit(serialization),
+                ty => ty == Type::Array(Element::Bit),
+            },
             json: is_json(field),
             null: null(field.ty, serialization),
         }

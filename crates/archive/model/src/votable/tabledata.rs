@@ -9,6 +9,7 @@ use arrow_array::Array;
 
 use super::column::{Cells, Column, items_of};
 use super::plan::Plan;
+use super::strings::{json, units};
 use super::xml;
 use crate::time::Timestamp;
 
@@ -60,8 +61,8 @@ fn value(plan: &Plan, cells: &Cells<'_>, row: usize, out: &mut Vec<u8>) -> Resul
 }
 
 fn list(plan: &Plan, items: &Column<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<(), Reason> {
-    if plan.json {
-        json(items, range, |text| xml::text(text, out));
+    if let (Cells::Text(values), true) = (&items.cells, plan.json) {
+        xml::text(&json(values, range), out);
         return Ok(());
     }
     if !plan.admits(range.len()) {
@@ -109,46 +110,6 @@ fn strings(plan: &Plan, items: &Column<'_>, range: Range<usize>, out: &mut Vec<u
         out.resize(out.len() + missing, b' ');
     }
     Ok(())
-}
-
-/// The length of text as `arraysize` counts it (VOTable 1.6 sections 2.1 and 2.2).
-pub(super) fn units(text: &str, wide: bool) -> usize {
-    if wide { text.encode_utf16().count() } else { text.len() }
-}
-
-/// Strings as a JSON array, given piece by piece.
-pub(super) fn json(items: &Column<'_>, range: Range<usize>, mut put: impl FnMut(&str)) {
-    let Cells::Text(values) = &items.cells else { return };
-    let mut before = "[";
-    for at in range {
-        put(before);
-        before = ",";
-        if values.is_null(at) {
-            put("null");
-        } else {
-            json_string(values.value(at), &mut put);
-        }
-    }
-    put(if before == "[" { "[]" } else { "]" });
-}
-
-fn json_string(text: &str, put: &mut impl FnMut(&str)) {
-    put("\"");
-    let mut plain = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        put(&text[plain..at]);
-        put(&match byte {
-            b'"' => "\\\"".to_owned(),
-            b'\\' => "\\\\".to_owned(),
-            _ => format!("\\u{byte:04x}"),
-        });
-        plain = at + 1;
-    }
-    put(&text[plain..]);
-    put("\"");
 }
 
 const fn truth(value: bool, as_bit: bool) -> u8 {

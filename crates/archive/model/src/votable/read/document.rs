@@ -220,7 +220,6 @@ impl Document {
         let xtype = named("xtype")?;
         let (ty, unicode) =
             type_of(&datatype, &size, xtype.as_deref()).ok_or_else(|| wrong("datatype", &datatype))?;
-        let used = self.room;
         let field = Field {
             ty,
             size,
@@ -234,8 +233,7 @@ impl Document {
                 .kept(Some(name))
                 .ok_or_else(|| scanner.limit("all names in bytes", limits::TEXT_BYTES))?,
         };
-        debug_assert!(self.room <= used);
-        Ok(Incoming::new(checked(field), atom, None))
+        Ok(Incoming::new(checked(field), atom))
     }
 
     fn info<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), ReadError> {
@@ -308,7 +306,7 @@ fn root<R: Read>(scanner: &mut Scanner<R>) -> Result<(), ReadError> {
     Err(scanner.malformed(format!("the document is a {:?}, not a VOTABLE", shortened(&name))))
 }
 
-/// A text alone has no shape that could be declared wrong; a geometry has the size of its type.
+/// A geometry has the size of its type.
 fn checked(mut field: Field) -> Field {
     match field.ty {
         Type::Point => field.size = Size::Fixed(2),

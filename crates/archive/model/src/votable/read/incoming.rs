@@ -79,6 +79,8 @@ pub(super) struct Incoming {
     pub(super) extent: Extent,
     /// The length of each string of an array of strings.
     pub(super) width: usize,
+    /// The items of a cell in BINARY, characters of text, where their number is fixed.
+    pub(super) items: Option<usize>,
     /// `VALUES null` as it is written.
     pub(super) null: Option<Null>,
 }
@@ -99,12 +101,20 @@ impl Null {
 }
 
 impl Incoming {
-    pub(super) fn new(field: Field, atom: Atom, null: Option<Null>) -> Self {
+    pub(super) fn new(field: Field, atom: Atom) -> Self {
         let (width, extent) = match field.ty {
             Type::Array(Element::Text) => strings(&field.size),
             ty => (0, extent(ty, &field.size)),
         };
-        Self { field, atom, extent, width, null }
+        let items = match extent {
+            _ if field.size == Size::One => Some(1),
+            Extent::Fixed(count) if field.ty == Type::Array(Element::Text) => {
+                Some(count.saturating_mul(width))
+            }
+            Extent::Fixed(count) => Some(count),
+            Extent::Variable | Extent::Multiple(_) => None,
+        };
+        Self { field, atom, extent, width, items, null: None }
     }
 
     /// Whether a cell holds one value, not an array and not text of any length.

@@ -27,7 +27,7 @@ pub(super) fn cell(column: &Incoming, text: &[u8], sink: &mut Sink) -> Result<()
             let count = tokens(text).try_fold(0, |count, token| {
                 // No more than belong there, whatever the cell holds.
                 if count < size {
-                    scalar(column, token, items)?
+                    scalar(column, token, items)?;
                 }
                 Ok(count + 1)
             })?;
