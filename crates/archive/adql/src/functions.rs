@@ -107,7 +107,8 @@ pub enum Function {
     HealpixIndex,
     /// (order Long, index Long) to Point.
     HealpixCenter,
-    /// (order Long, source_id Long) to Long: the cell that a Gaia source identifier stands for, nested, order 0 to 12.
+    /// (order Long, source_id Long) to Long: the cell that a Gaia source identifier stands for, nested, order
+    /// 0 to 12.
     GaiaHealpixIndex,
     /// (ra, dec, parallax, pmra, pmdec, rv, from, to: Doubles) to Array(Double): six parameters at `to`. In degrees,
     /// mas, mas/yr, km/s and Julian years. NULL for the third to sixth is 0; for the others it is an error.
@@ -159,7 +160,7 @@ pub enum Aggregator {
     Median,
     /// (text Text, separator Text) to Text, in the order of the rows; NULLs leave no trace.
     StringAgg,
-    /// (value, low, high: Doubles, count Long) to Array(Long): two more bins than `count`, for what lies outside. A NULL
-    /// counts as below.
+    /// (value, low, high: Doubles, count Long) to Array(Long): two more bins than `count`, for what lies outside. A
+    /// NULL counts as below.
     Histogram,
 }

@@ -40,6 +40,33 @@ pub fn tree(data: &[u8]) {
     reread(&query.to_string(), &query, Language::V2_1);
 }
 
+/// Reads `data` as a query about the tables of the tests. Whatever it means, it is answered: by a tree that is bound to
+/// its own literals as it is, or by a message.
+///
+/// # Panics
+/// When it is not, which is a defect.
+#[cfg(any(test, feature = "testing"))]
+pub fn meaning(data: &[u8]) {
+    use crate::resolve::{Options, resolve};
+    use crate::testing::Tables;
+    let text = String::from_utf8_lossy(data);
+    let Ok(query) = parse(&text, Language::V2_1) else { return };
+    match resolve(&query, &Tables::demo(), &Options::default()) {
+        Ok(resolved) => {
+            let own = fingerprint(&text, Language::V2_1).expect("what was parsed has been lexed");
+            let bound = resolved.bind(own.literals()).expect("a tree is that of its own text");
+            assert!(std::sync::Arc::ptr_eq(&bound, &resolved.query), "nothing differs");
+            let names = bound.fields.iter().map(|field| field.name.to_ascii_lowercase());
+            let unique: std::collections::HashSet<String> = names.collect();
+            assert_eq!(unique.len(), bound.fields.len(), "result columns have names of their own");
+        }
+        Err(error) => {
+            assert!(error.span.end as usize <= text.len(), "mistakes have a place in the text");
+            assert!(error.report(&text).to_string().len() < 4096, "messages are bounded");
+        }
+    }
+}
+
 fn reread(printed: &str, query: &crate::ast::Query, language: Language) {
     match parse(printed, language) {
         Ok(again) => assert_eq!(again, *query, "{printed}"),

@@ -50,6 +50,15 @@ pub const QUERY_DEPTH: usize = 32;
 /// Columns of a select list, `*` spelled out.
 pub const ITEMS: usize = 10_000;
 
+/// Keys of one GROUP BY or ORDER BY.
+pub const KEYS: usize = 1_000;
+
+/// Different aggregates of one select.
+pub const AGGREGATES: usize = 4_096;
+
+/// Queries of one WITH.
+pub const CTES: usize = 256;
+
 /// Nodes of the expressions of a resolved query. Only what is written once and computed twice can make so many: the
 /// operand of a CASE, an alias, a position taken apart.
 pub const NODES: usize = TOKENS as usize * 2;

@@ -6,9 +6,9 @@
 //! after grouping replaces what equals a key by the key ([`group`]).
 //!
 //! Types: numbers are promoted along UnsignedByte, Short, Int, Long, Double and along Float, Double; a literal takes
-//! the type of what it meets, if it is one exactly, so that columns stay bare ([`coerce`]). A Float column and a decimal
-//! literal meet in Double: the Float is widened, which is exact, and `mag = 6.1` is then true for no Float. Units and
-//! UCDs are computed for select items alone, from the syntax tree ([`measure`]).
+//! the type of what it meets, if it is one exactly, so that columns stay bare ([`coerce`]). A Float column and a
+//! decimal literal meet in Double: the Float is widened, which is exact, and `mag = 6.1` is then true for no Float.
+//! Units and UCDs are computed for select items alone, from the syntax tree ([`measure`]).
 //!
 //! Derived tables and CTEs see nothing around them. An aggregate belongs to the select that it stands in.
 //!

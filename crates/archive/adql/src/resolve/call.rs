@@ -9,6 +9,7 @@ use super::predicate::{boolean, like};
 use crate::ast::{self, Arguments, Call};
 use crate::functions::table::{Callee, Definition, Form, Parameter, Rewrite, Wants, Yields};
 use crate::functions::{Aggregator, Function};
+use crate::limits;
 use crate::span::Span;
 use crate::suggest::nearest;
 use crate::tree::{Aggregate, Expr, Kind, Value};
@@ -147,6 +148,7 @@ impl Resolver<'_> {
         let ty = result_of(aggregator, &arguments);
         let aggregate = Aggregate { aggregator, arguments, distinct: call.distinct, ty };
         let index = self.collected(aggregate);
+        self.bound(index + 1, limits::AGGREGATES, "aggregates in one SELECT", span)?;
         Ok(Expr::new(Kind::Aggregate(index), ty))
     }
 

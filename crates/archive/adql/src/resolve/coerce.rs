@@ -1,9 +1,9 @@
 //! One type for several values.
 //!
 //! Literals are soft: a whole number is an Int if it fits and a Long if not, but takes the type of a column that it
-//! meets, if it is exactly a value of that type. What is not a literal is promoted by what the types can hold: Short and Int
-//! to Int, anything whole and Long to Long, Int or Long and Float to Double (a Float would not hold them), Float and
-//! Double to Double.
+//! meets, if it is exactly a value of that type. What is not a literal is promoted by what the types can hold: Short
+//! and Int to Int, anything whole and Long to Long, Int or Long and Float to Double (a Float would not hold them),
+//! Float and Double to Double.
 //!
 //! Where the size of a literal decides on the type of a result, the tree is guarded by it ([`Guard::Exceeds`]).
 //!

@@ -32,7 +32,8 @@ impl Error {
 
     /// With a hint.
     pub(super) fn hint(mut self: Box<Self>, hint: impl Into<Cow<'static, str>>) -> Box<Self> {
-        self.hint = Some(hint.into());
+        let hint = hint.into();
+        self.hint = Some(if hint.len() > CLIPPED { Clipped(&hint).to_string().into() } else { hint });
         self
     }
 
@@ -59,10 +60,10 @@ impl Error {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// No such table.
-    #[error("there is no table {0}")]
+    #[error("there is no table {}", Clipped(.0))]
     UnknownTable(String),
     /// Several tables of the name.
-    #[error("{name} may be {}", OneOf(candidates))]
+    #[error("{} may be {}", Clipped(name), OneOf(candidates))]
     AmbiguousTable {
         /// As written.
         name: String,
@@ -70,10 +71,10 @@ pub enum Problem {
         candidates: Vec<String>,
     },
     /// No such column.
-    #[error("there is no column {0}")]
+    #[error("there is no column {}", Clipped(.0))]
     UnknownColumn(String),
     /// Several columns of the name.
-    #[error("{name} may be {}", OneOf(candidates))]
+    #[error("{} may be {}", Clipped(name), OneOf(candidates))]
     AmbiguousColumn {
         /// As written.
         name: String,
@@ -81,13 +82,13 @@ pub enum Problem {
         candidates: Vec<String>,
     },
     /// What stands before the dot names nothing in FROM.
-    #[error("no table in FROM is called {0}")]
+    #[error("no table in FROM is called {}", Clipped(.0))]
     UnknownQualifier(String),
     /// No such function.
-    #[error("there is no function {0}")]
+    #[error("there is no function {}", Clipped(.0))]
     UnknownFunction(String),
     /// Two of one name where one may be.
-    #[error("there are two {what} called {name}")]
+    #[error("there are two {what} called {}", Clipped(name))]
     Duplicate {
         /// Of what, plural.
         what: &'static str,
@@ -95,7 +96,7 @@ pub enum Problem {
         name: String,
     },
     /// Arguments that no form of the function takes.
-    #[error("{function} takes {takes}, and is given {given}")]
+    #[error("{} takes {takes}, and is given {given}", Clipped(function))]
     Arguments {
         /// The function.
         function: String,
@@ -134,7 +135,7 @@ pub enum Problem {
     #[error("an aggregate function cannot stand in {0}")]
     MisplacedAggregate(&'static str),
     /// A column that has many values in a group.
-    #[error("{0} has no single value in a group")]
+    #[error("{} has no single value in a group", Clipped(.0))]
     NotGrouped(String),
     /// ORDER BY something that SELECT DISTINCT left out.
     #[error("with DISTINCT, rows can be ordered only by what is selected")]
@@ -143,7 +144,7 @@ pub enum Problem {
     #[error("rows of {0} can be ordered only by its columns: their names or positions")]
     OrderOfSet(&'static str),
     /// A position that is no column's.
-    #[error("there is no column {position} in the select list, which has {columns}")]
+    #[error("there is no column {} in the select list, which has {columns}", Clipped(position))]
     Position {
         /// As written.
         position: String,
@@ -164,7 +165,7 @@ pub enum Problem {
         right: usize,
     },
     /// A text that names no coordinate system.
-    #[error("{0} is not a coordinate system that we know")]
+    #[error("{} is not a coordinate system that we know", Clipped(.0))]
     UnknownFrame(String),
     /// Two geometries in different coordinate systems.
     #[error("these geometries are in different coordinate systems: {0} and {1}")]
@@ -173,7 +174,7 @@ pub enum Problem {
     #[error("{0} must be a literal")]
     NotLiteral(&'static str),
     /// A unit that is none, or does not convert.
-    #[error("{0}")]
+    #[error("{}", Clipped(.0))]
     Unit(String),
     /// A number out of range.
     #[error("{0}")]
@@ -221,6 +222,20 @@ impl Problem {
     }
 }
 
+/// Bytes of a part of the query that a message repeats, and of a hint.
+const CLIPPED: usize = 240;
+
+/// A part of the query, the beginning of it if it is long.
+struct Clipped<'a>(&'a str);
+
+impl fmt::Display for Clipped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = &self.0[..self.0.floor_char_boundary(CLIPPED)];
+        f.write_str(shown)?;
+        if shown.len() < self.0.len() { f.write_str("…") } else { Ok(()) }
+    }
+}
+
 /// `a, b or c`, the first few.
 struct OneOf<'a>(&'a [String]);
 
@@ -238,7 +253,7 @@ impl fmt::Display for OneOf<'_> {
                 _ if last => " or ",
                 _ => ", ",
             })?;
-            f.write_str(candidate)?;
+            write!(f, "{}", Clipped(candidate))?;
         }
         if more { f.write_str(" and others") } else { Ok(()) }
     }

@@ -1,5 +1,6 @@
 //! FROM: tables, derived tables, uses of CTEs, and their joins.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -252,18 +253,17 @@ impl Resolver<'_> {
     /// NATURAL: all names that both sides have; if they have none, the product (SQL 92 7.5).
     fn natural(&mut self, joined: Joined, span: Span) -> Result<Part> {
         let (left, right) = (self.columns(&joined.left.shape), self.columns(&joined.right.shape));
+        let (mine, theirs) = (by_name(&left), by_name(&right));
         let mut pairs = Vec::new();
         for (one, visible) in left.iter().enumerate() {
-            let named = |other: &Visible| other.field.name.eq_ignore_ascii_case(&visible.field.name);
-            let mut others = (0..right.len()).filter(|index| named(&right[*index]));
-            let Some(other) = others.next() else { continue };
-            let again = left.iter().filter(|other| named(other)).count() > 1;
-            if again || others.next().is_some() {
+            let name = visible.field.name.to_ascii_lowercase();
+            let Some(others) = theirs.get(&name) else { continue };
+            if mine[&name].len() > 1 || others.len() > 1 {
                 let name = visible.field.name.to_string();
                 let problem = Problem::Duplicate { what: "columns on one side of a NATURAL JOIN", name };
                 return Err(Error::at(problem, span).hint("USING or ON say which columns are meant"));
             }
-            pairs.push((one, other, span));
+            pairs.push((one, others[0], span));
         }
         self.merge(joined, &left, &right, &pairs)
     }
@@ -323,14 +323,11 @@ impl Resolver<'_> {
                     Visible { field: merged.field.clone(), expr: merged.expr.clone() }
                 };
                 let mut all: Vec<Visible> = merged.iter().map(of).collect();
-                let count = all.len();
+                let lower = |visible: &Visible| visible.field.name.to_ascii_lowercase();
+                let once: HashSet<String> = all.iter().map(lower).collect();
                 for side in [left, right] {
-                    for visible in self.columns(side) {
-                        let named = |it: &Visible| it.field.name.eq_ignore_ascii_case(&visible.field.name);
-                        if !all[..count].iter().any(named) {
-                            all.push(visible);
-                        }
-                    }
+                    let seen = |visible: &Visible| once.is_empty() || !once.contains(&lower(visible));
+                    all.extend(self.columns(side).into_iter().filter(seen));
                 }
                 all
             }
@@ -338,7 +335,7 @@ impl Resolver<'_> {
     }
 
     /// All columns of a leaf.
-    pub(super) fn leaf_columns(&self, leaf: usize) -> Vec<Visible> {
+    fn leaf_columns(&self, leaf: usize) -> Vec<Visible> {
         let scope = self.scopes.last().expect("a leaf stands in a select");
         let visible = |(column, field): (usize, &Field)| Visible {
             field: field.clone(),
@@ -346,6 +343,15 @@ impl Resolver<'_> {
         };
         scope.leaves[leaf].fields.iter().enumerate().map(visible).collect()
     }
+}
+
+/// The places of columns by their names in lower case.
+fn by_name(side: &[Visible]) -> HashMap<String, Vec<usize>> {
+    let mut places: HashMap<String, Vec<usize>> = HashMap::with_capacity(side.len());
+    for (index, visible) in side.iter().enumerate() {
+        places.entry(visible.field.name.to_ascii_lowercase()).or_default().push(index);
+    }
+    places
 }
 
 /// Both sides of a join, understood.

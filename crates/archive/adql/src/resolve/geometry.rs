@@ -9,7 +9,6 @@ use super::coerce::{Operand, to_double, to_point};
 use super::error::{Error, Problem, Result};
 use super::predicate::boolean;
 use crate::ast::{self, Arguments, ExprKind};
-use crate::functions::table::{Callee, Definition};
 use crate::functions::{FRAMES, Function};
 use crate::span::Span;
 use crate::suggest::nearest;
@@ -128,6 +127,8 @@ impl Resolver<'_> {
         let given = called.arguments.len();
         let as_points = positions > 0 && given == positions + numbers;
         if !as_points && given != 2 * positions + numbers {
+            // Perhaps one too many: a coordinate system that is no literal.
+            called.arguments.first().map(|first| self.coordinate(first)).transpose()?;
             return Err(wrong_count(called, takes.to_owned()));
         }
         let mut all = Vec::with_capacity(2 * positions + numbers);
@@ -264,12 +265,8 @@ impl Resolver<'_> {
 fn frame_of(expr: &ast::Expr) -> Option<(Frame, Span)> {
     let ExprKind::Call(call) = &expr.kind else { return None };
     let Arguments::List(arguments) = &call.arguments else { return None };
-    let constructs = Definition::find(&call.name.name.text).is_some_and(|definition| {
-        matches!(
-            definition.callee,
-            Callee::Function(Function::Point | Function::Circle | Function::Box | Function::Polygon)
-        )
-    });
+    let name = &*call.name.name.text;
+    let constructs = ["POINT", "CIRCLE", "BOX", "POLYGON"].iter().any(|it| it.eq_ignore_ascii_case(name));
     let first = arguments.first().filter(|_| constructs)?;
     let ExprKind::Literal(literal) = &first.kind else { return None };
     match &literal.value {

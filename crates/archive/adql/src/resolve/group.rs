@@ -6,6 +6,7 @@ use super::output::as_position;
 use super::scope::Clause;
 use crate::ast::{self, ExprKind};
 use crate::lift;
+use crate::limits;
 use crate::span::Span;
 use crate::tree::{ColumnRef, Expr, Kind};
 
@@ -15,6 +16,7 @@ impl Resolver<'_> {
         self.scope().clause = Clause::Group;
         let mut keys: Vec<Expr> = Vec::with_capacity(list.len());
         for expr in list {
+            self.bound(keys.len() + 1, limits::KEYS, "keys in GROUP BY", expr.span())?;
             let key = match as_position(expr) {
                 Some(position) => {
                     let columns = self.scope().outputs.len();

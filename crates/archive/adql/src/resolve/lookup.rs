@@ -14,7 +14,7 @@ const SHOWN: usize = 12;
 impl Resolver<'_> {
     /// The value of a name.
     pub(super) fn column(&mut self, qualifier: Option<&TableName>, name: &Ident) -> Result<Expr> {
-        match self.find(qualifier, name)? {
+        match self.place(qualifier, name)? {
             Place::Column(column) => {
                 let scope = self.scope();
                 if column.depth == 0 && !scope.in_aggregate && scope.clause.is_grouped() {
@@ -31,6 +31,21 @@ impl Resolver<'_> {
                 self.copy(&expr, name.span())
             }
         }
+    }
+
+    /// What a name means, remembered where that is dear to find out.
+    fn place(&mut self, qualifier: Option<&TableName>, name: &Ident) -> Result<Place> {
+        if qualifier.is_some() || !self.scope().is_wide() {
+            return self.find(qualifier, name);
+        }
+        if let Some(place) = self.scope().known.get(&name.name) {
+            return Ok(*place);
+        }
+        let place = self.find(None, name)?;
+        if let Place::Column(_) = place {
+            self.scope().known.insert(name.name.clone(), place);
+        }
+        Ok(place)
     }
 
     /// The column of a place that was found.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::Resolver;
 use super::error::{Error, Problem, Result};
 use super::from::Visible;
-use super::scope::{Output, Place, Shape};
+use super::scope::{Output, Place, Shape, column_ref};
 use crate::ast::{self, ExprKind, Item, Target, TargetType};
 use crate::functions::Function;
+use crate::lift;
 use crate::span::Span;
 use crate::tree::{ColumnRef, Expr, Kind, Value};
-use crate::types::{Field, Size};
+use crate::types::{Field, Size, Type};
 
 /// Fields up to which names are compared in pairs: a hash set costs an allocation each.
 const FEW: usize = 32;
@@ -25,7 +26,7 @@ impl Resolver<'_> {
                 Item::All(span) => self.star(span.0, &mut outputs)?,
                 Item::AllOf(name) => {
                     let leaf = self.leaf(name)?;
-                    self.spell_out(self.leaf_columns(leaf), name.span(), &mut outputs);
+                    self.spell_out_leaf(leaf, name.span(), &mut outputs);
                 }
                 Item::Expr { expr, alias } => {
                     let output = self.item(expr, alias.as_ref(), outputs.len())?;
@@ -41,23 +42,34 @@ impl Resolver<'_> {
     /// `*`
     fn star(&mut self, span: Span, outputs: &mut Vec<Output>) -> Result<()> {
         let scope = self.scopes.last().expect("items stand in selects");
-        let columns = match &scope.shape {
-            Some(shape) => self.columns(shape),
+        match &scope.shape {
+            Some(Shape::Leaf(leaf)) => self.spell_out_leaf(*leaf, span, outputs),
+            Some(shape) => {
+                outputs.extend(self.columns(shape).into_iter().map(|Visible { field, expr }| {
+                    let name = Arc::clone(&field.name);
+                    let field = (!matches!(expr.kind, Kind::Column(_))).then(|| Box::new(field));
+                    Output { expr, name, aliased: false, field, span }
+                }));
+            }
             None => {
                 let error =
                     Error::at(Problem::Unsupported("there is nothing that * could mean".into()), span);
                 return Err(error.hint("the query has no FROM"));
             }
-        };
-        self.spell_out(columns, span, outputs);
+        }
         Ok(())
     }
 
-    fn spell_out(&self, columns: Vec<Visible>, span: Span, outputs: &mut Vec<Output>) {
-        outputs.extend(columns.into_iter().map(|Visible { field, expr }| {
-            let name = Arc::clone(&field.name);
-            let field = (!matches!(expr.kind, Kind::Column(_))).then(|| Box::new(field));
-            Output { expr, name, aliased: false, field, span }
+    /// All columns of a leaf.
+    fn spell_out_leaf(&self, leaf: usize, span: Span, outputs: &mut Vec<Output>) {
+        let scope = self.scopes.last().expect("items stand in selects");
+        let fields = scope.leaves[leaf].fields.iter().enumerate();
+        outputs.extend(fields.map(|(column, field)| Output {
+            expr: Expr::column(column_ref(0, leaf, column), field.ty),
+            name: Arc::clone(&field.name),
+            aliased: false,
+            field: None,
+            span,
         }));
     }
 
@@ -96,10 +108,24 @@ impl Resolver<'_> {
         let mut field = Field::new(Arc::clone(name), value.ty);
         field.unit = measured.unit;
         field.ucd = measured.ucd;
+        field.unicode = value.ty == Type::Text && self.is_unicode(value);
         if let Some(size) = self.size(expr, value)? {
             field.size = size;
         }
         Ok(field)
+    }
+
+    /// Whether a text may have characters beyond ASCII, because a column has them that it is made of.
+    fn is_unicode(&self, value: &Expr) -> bool {
+        lift::any(value, &mut |node| match &node.kind {
+            Kind::Column(column) => self.field(*column).unicode,
+            Kind::Aggregate(index) => {
+                let scope = self.scopes.last().expect("aggregates stand in selects");
+                scope.aggregates[*index].arguments.iter().any(|argument| self.is_unicode(argument))
+            }
+            Kind::Scalar(query) => query.fields[0].unicode,
+            _ => false,
+        })
     }
 
     /// How long a text or an array is, if it can be said.

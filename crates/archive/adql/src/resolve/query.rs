@@ -11,6 +11,7 @@ use super::scope::{Clause, Output, Scope, column_ref};
 use super::{Cte, Resolver};
 use crate::ast;
 use crate::lift;
+use crate::limits;
 use crate::span::Span;
 use crate::tree::{Body, Expr, Join, Literal, OrderKey, Query, Relation, Select};
 use crate::types::{Field, Size, Type};
@@ -44,6 +45,7 @@ impl Resolver<'_> {
         let outer = self.ctes.len();
         for cte in list {
             let name = &cte.name;
+            self.bound(self.ctes.len() + 1, limits::CTES, "queries in WITH", name.span())?;
             if self.ctes[outer..].iter().any(|other| other.name.text.eq_ignore_ascii_case(&name.name.text)) {
                 let problem = Problem::Duplicate { what: "queries in WITH", name: name.to_string() };
                 return Err(Error::at(problem, name.span()));
@@ -130,6 +132,7 @@ impl Resolver<'_> {
     ) -> Result<Vec<OrderKey>> {
         let mut keys = Vec::with_capacity(order.len());
         for item in order {
+            self.bound(keys.len() + 1, limits::KEYS, "keys in ORDER BY", item.expr.span())?;
             let place = match (as_position(&item.expr), single_name(&item.expr)) {
                 (Some(position), _) => self.position(position, fields.len())?,
                 (None, Some(name)) => match super::scope::position(fields, &name.name) {
@@ -200,6 +203,7 @@ impl Resolver<'_> {
         let shown = self.scope().outputs.len();
         let mut keys = Vec::with_capacity(order.len());
         for item in order {
+            self.bound(keys.len() + 1, limits::KEYS, "keys in ORDER BY", item.expr.span())?;
             let place = self.order_place(&item.expr, shown, distinct)?;
             let ty = self.scope().outputs[place].expr.ty;
             check_order(ty, item.expr.span())?;

@@ -1,5 +1,6 @@
 //! What one select has in sight: its relations, the columns that joins made one, and its own select list.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,6 +9,9 @@ use crate::catalogue::Name;
 use crate::span::Span;
 use crate::tree::{Aggregate, ColumnRef, Expr, Relation};
 use crate::types::Field;
+
+/// Columns beyond which a name is not sought twice.
+const WIDE: usize = 256;
 
 /// A select while its expressions are understood.
 #[derive(Default)]
@@ -30,6 +34,8 @@ pub(super) struct Scope {
     pub(super) aggregates: Vec<Aggregate>,
     /// Columns of this select and where they were named, of what may be grouped: to blame the right place.
     pub(super) named: Vec<(ColumnRef, Span)>,
+    /// What names without a qualifier meant before, where there are many columns to seek them among.
+    pub(super) known: HashMap<Name, Place>,
     /// The select list, once it is there: GROUP BY, HAVING and ORDER BY may name it.
     pub(super) outputs: Vec<Output>,
 }
@@ -178,6 +184,12 @@ impl Leaf {
 }
 
 impl Scope {
+    /// Whether it is worth while to remember what names mean.
+    pub(super) fn is_wide(&self) -> bool {
+        let columns: usize = self.leaves.iter().map(|leaf| leaf.fields.len()).sum();
+        self.clause != Clause::On && columns > WIDE
+    }
+
     /// The merged columns that can be named, with their places.
     fn merged_in_sight(&self) -> impl Iterator<Item = (usize, &Merged)> {
         self.merged.iter().enumerate().filter(|(_, merged)| {
