@@ -19,7 +19,7 @@ use trifid_archive_model::votable::{Options, ReadOptions, Reader, Serialization,
 use trifid_archive_model::write::{End, Head, TableWriter};
 
 const ROWS: usize = 100_000;
-const RUNS: usize = 15;
+const RUNS: usize = 25;
 /// Rows a call, as a server does it.
 const STEP: usize = 1024;
 

@@ -18,7 +18,7 @@
 //! |---|---|---|---|
 //! | text that is not ASCII in `char` | exact | `?` | `?` |
 //! | empty text, empty array | NULL | NULL | exact |
-//! | control characters in text | U+FFFD | exact, but NUL `?` | exact, but NUL `?` |
+//! | control characters in text | U+FFFD | exact but NUL | exact but NUL |
 //! | NaN, alone or all of a fixed array | exact | NULL | exact |
 //! | the least `short`, `int`, `long` | exact | refused | exact |
 //! | `unsignedByte` | exact | declared `short` | exact |
@@ -29,8 +29,9 @@
 //! Text that is not ASCII belongs into a column that says so with [`unicode`](trifid_archive_adql::types::Field).
 //!
 //! In all three a NULL within an array is the least value of whole numbers (`VALUES null`), NaN of reals, `?` of
-//! booleans, the empty string of text, and refused of `bit` and `unsignedByte`, which have no value to spare; strings within
-//! an array lose trailing blanks; a string that does not fit a fixed `arraysize` is refused rather than cut.
+//! booleans, the empty string of text, and refused of `bit` and `unsignedByte`, which have no value to spare;
+//! strings within an array lose trailing blanks. In the binary forms a string that does not fit a fixed `arraysize`
+//! is refused rather than cut.
 //!
 //! Limits: external streams, the FITS serialisation and documents with a DOCTYPE are refused by the reader.
 

@@ -216,8 +216,8 @@ fn strings(column: &Incoming, bytes: &[u8], sink: &mut Sink) -> Result<(), Bad> 
     column.end_strings(bytes.len().div_ceil(width), sink)
 }
 
-/// All of a string with its NULs. What is not UTF-8 is taken for ISO 8859-1: before VOTable 1.6 a `char` was said to be ASCII, and
-/// writers put into the other half what they had.
+/// All of a string with its NULs. What is not UTF-8 is taken for ISO 8859-1: before VOTable 1.6 a `char` was said to
+/// be ASCII, and writers put into the other half what they had.
 fn decode(column: &Incoming, bytes: &[u8]) -> String {
     if column.is_wide() {
         let units = bytes.as_chunks::<2>().0.iter().map(|unit| u16::from_be_bytes(*unit));

@@ -193,7 +193,7 @@ fn fault(text: &[u8], bad: Bad) -> Fault {
             Fault::Value { text: shortened(&text).to_owned(), expected }
         }
         Bad::Count { found, expected } => {
-            Fault::Malformed(format!("the array has {found} items, its column declares {expected}"))
+            Fault::Malformed(format!("the cell has {found} items, its column declares {expected}"))
         }
         Bad::Cut => {
             Fault::Malformed("a character lies across the end of a string of fixed length".to_owned())

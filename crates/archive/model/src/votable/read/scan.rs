@@ -1,9 +1,9 @@
 //! XML into marks and text, with every bound in place and without a tree.
 //!
 //! The subset is what VOTable needs: elements, attributes, text, CDATA, character references and the five entities
-//! of XML 1.0 section 4.6; comments and processing instructions are passed over. A DOCTYPE is refused, and with it every
-//! entity that could grow. Names are compared without their prefix, tags must match, nothing is kept but the names of
-//! the open elements.
+//! of XML 1.0 section 4.6; comments and processing instructions are passed over. A DOCTYPE is refused, and with it
+//! every entity that could grow. Names are compared without their prefix, tags must match, nothing is kept but the
+//! names of the open elements.
 
 use std::io::Read;
 

@@ -2,6 +2,7 @@
 
 use super::incoming::{Bad, Incoming, whole};
 use super::sink::{Sink, Values};
+use crate::votable::plan::Extent;
 
 /// Pushes the value that the text of a cell tells. An empty cell is NULL for every type.
 #[inline]
@@ -12,6 +13,7 @@ pub(super) fn cell(column: &Incoming, text: &[u8], sink: &mut Sink) -> Result<()
             if text.is_empty() {
                 sink.push_null();
             } else {
+                check_length(column, text)?;
                 sink.push_text(text);
             }
             return Ok(());
@@ -45,6 +47,17 @@ pub(super) fn cell(column: &Incoming, text: &[u8], sink: &mut Sink) -> Result<()
         return Ok(());
     }
     scalar(column, text, sink)
+}
+
+/// Refuses text that is longer than its column declares. Characters are counted, as writers of TABLEDATA do.
+#[inline]
+fn check_length(column: &Incoming, text: &str) -> Result<(), Bad> {
+    match column.extent {
+        Extent::Fixed(size) if text.len() > size && text.chars().count() > size => {
+            Err(Bad::Count { found: text.chars().count(), expected: size })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Pushes a value that is not empty; the values of arrays as well as those that stand alone.

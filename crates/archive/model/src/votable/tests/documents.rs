@@ -147,7 +147,7 @@ fn what_is_wrong_is_told_with_its_place() {
         "<FIELD name='x' datatype='int' arraysize='2'/>",
         "<TABLEDATA><TR><TD>1 2 3</TD></TR></TABLEDATA>",
     );
-    fails(&array, "line 1 (row 1, column x): the array has 3 items, its column declares 2");
+    fails(&array, "line 1 (row 1, column x): the cell has 3 items, its column declares 2");
     fails(
         "<!DOCTYPE VOTABLE [<!ENTITY a 'b'>]><VOTABLE/>",
         "line 1: a document type declaration is refused: a VOTable has none",
@@ -183,6 +183,41 @@ fn binary_may_not_be_cut_short() {
     fails(&data("AAAABwAAAAF"), "line 2: the base64 text is cut short");
     fails(&data("AAAABw#AAAF"), "line 2: '#' does not belong into base64 text there");
     fails(&data("AAAAB/////8="), "row 1, column b: a cell in bytes exceeds the limit of 16777216");
+}
+
+#[test]
+fn nulls_of_binary_are_values() {
+    let fields = "<FIELD name='a' datatype='unsignedByte'><VALUES null='7'/></FIELD>\
+        <FIELD name='b' datatype='float'/><FIELD name='c' datatype='boolean'/>\
+        <FIELD name='d' datatype='unicodeChar' arraysize='2'/><FIELD name='e' datatype='short' arraysize='2'>\
+        <VALUES null='-1'/></FIELD>";
+    // 7, NaN, '?', two NULs, -1 -1; then 8, 1.0, 'F', 'é' and a NUL, -1 0.
+    let rows = "B3/AAAA/AAAAAP////8IP4AAAEYA6QAA//8AAA==";
+    let document =
+        |kind: &str| table(fields, &format!("<{kind}><STREAM encoding='base64'>{rows}</STREAM></{kind}>"));
+    check(&document("BINARY"), "null | null | null | null | null\n8 | 1.0 | false | \"é\" | null,0");
+    // The same bytes after a mask of 0x58: b, d and e are null.
+    let masked = "<BINARY2><STREAM encoding='base64'>WAd/wAAAPwAAAAD/////</STREAM></BINARY2>";
+    check(&table(fields, masked), "null | null | null | null | null");
+}
+
+#[test]
+fn documents_may_be_in_other_encodings() {
+    let document = table(TWO, "<TABLEDATA><TR><TD>1</TD><TD>é</TD></TR></TABLEDATA>");
+    let latin = format!("<?xml version='1.0' encoding='ISO-8859-1'?>{document}");
+    let latin = latin.chars().map(|c| c as u8).collect::<Vec<_>>();
+    let wide = document.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    for bytes in [latin, wide] {
+        assert_eq!(rows_of(&bytes, ReadOptions::default()).unwrap(), "1 | \"é\"\n");
+    }
+    let broken = document
+        .replace('é', "\u{1}")
+        .into_bytes()
+        .iter()
+        .map(|&b| if b == 1 { 0xE9 } else { b })
+        .collect::<Vec<_>>();
+    let error = rows_of(&broken, ReadOptions::default()).unwrap_err().to_string();
+    assert_eq!(error, "line 1 (row 1, column b): \"\u{FFFD}\" is not UTF-8");
 }
 
 #[test]

@@ -142,3 +142,22 @@ fn ids_are_unique_and_valid() {
         )
     );
 }
+
+#[test]
+fn the_columns_of_a_plan_are_rendered_once() {
+    let (mut head, columns) = stars();
+    let again = written(Options::default(), head.clone(), columns.clone(), &End::Complete).unwrap();
+    head.rendered = Some(render_fields(&head.fields, Serialization::Binary2, false));
+    assert_eq!(written(Options::default(), head, columns, &End::Complete).unwrap(), again);
+}
+
+#[test]
+fn descriptors_follow_the_results() {
+    let (mut head, columns) = stars();
+    head.descriptors = Some(Arc::from(b"<RESOURCE type=\"meta\" utype=\"adhoc:service\"/>\n".as_slice()));
+    let document = written(Options::default(), head, columns, &End::Complete).unwrap();
+    assert!(document.contains("<FIELD name=\"ra\" ID=\"ra\" datatype=\"double\" unit=\"deg\"/>"));
+    assert!(
+        document.ends_with("</RESOURCE>\n<RESOURCE type=\"meta\" utype=\"adhoc:service\"/>\n</VOTABLE>\n")
+    );
+}
