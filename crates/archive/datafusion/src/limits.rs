@@ -1,0 +1,25 @@
+//! Every bound of the crate, by name.
+
+/// The most tables, derived tables and subqueries that one plan may read; a CTE counts each time it is used.
+pub const PLAN_RELATIONS: usize = 512;
+
+/// Optimised plans that are kept.
+pub const PLANS_KEPT: usize = 256;
+
+/// Rows below which a scan is not worth a second partition.
+pub const PARTITION_ROWS: usize = 32 << 10;
+
+/// Row groups of one segment file: about a million rows.
+pub const SEGMENT_CHUNKS: usize = 16;
+
+/// Tables of more rows get no value indexes: those are kept in memory.
+pub const INDEXED_ROWS: u64 = 20_000_000;
+
+/// The bytes of rows that a load sorts at once; what is more goes through files.
+pub const RUN_BYTES: usize = 256 << 20;
+
+/// Rows that a load asks of a reader at once.
+pub const LOAD_BATCH_ROWS: usize = 65_536;
+
+/// Files of one attached table.
+pub const ATTACHED_FILES: usize = 100_000;

@@ -1,0 +1,526 @@
+//! The scan: a table's rows, only those that the indexes and statistics leave, only the columns that are read.
+//!
+//! Where to look is decided once, when the scan is planned ([`select`]); what is left is shared out among the
+//! partitions in order, an equal number of rows to each. A partition works batch by batch: it reads the columns of the
+//! conditions, evaluates them, and reads the other columns of a chunk only if a row of it stays. Rows without
+//! conditions are slices of the stored arrays; the others are gathered into full batches. Decoding happens in
+//! `poll`: this runs on the compute pool, whose threads are there for it.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Task, Poll};
+
+use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_schema::{Schema, SchemaRef};
+use arrow_select::coalesce::BatchCoalescer;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ScalarValue, Statistics};
+use datafusion::error::Result;
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, ReplaceChildrenOptions,
+};
+use futures_core::Stream;
+use trifid_archive_adql::tree::{ColumnRef, Expr};
+use trifid_archive_engine::QueryError;
+use trifid_archive_engine::access::selection::{Run, Selection, select};
+
+use trifid_archive_engine::eval::{self, Cells, Context, Input};
+use trifid_archive_engine::table::{Bounds, Table};
+
+use super::error::inward;
+use super::source::Filters;
+use super::walk;
+use crate::limits::PARTITION_ROWS;
+
+/// What a scan is asked.
+pub(crate) struct Asked {
+    /// The columns that come out, by place.
+    pub(crate) projection: Vec<usize>,
+    /// Which rows.
+    pub(crate) filters: Filters,
+    /// The most rows that are needed.
+    pub(crate) fetch: Option<usize>,
+    /// The most partitions.
+    pub(crate) partitions: usize,
+    /// Where random numbers come from.
+    pub(crate) seed: u64,
+}
+
+/// Rows of one chunk that are looked at.
+#[derive(Clone, Debug)]
+struct Piece {
+    chunk: usize,
+    rows: Rows,
+}
+
+#[derive(Clone, Debug)]
+enum Rows {
+    Run(Range<u32>),
+    List(Arc<[u32]>),
+}
+
+impl Rows {
+    fn len(&self) -> usize {
+        match self {
+            Self::Run(run) => run.len(),
+            Self::List(list) => list.len(),
+        }
+    }
+}
+
+/// The scan of a table.
+pub(crate) struct Scan {
+    table: Arc<Table>,
+    asked: Asked,
+    condition: Option<Expr>,
+    pieces: Vec<Arc<[Piece]>>,
+    candidates: usize,
+    properties: Arc<PlanProperties>,
+}
+
+impl Scan {
+    /// Plans the scan; reads cells of the sky if a condition asks for them.
+    pub(crate) fn new(table: Arc<Table>, schema: &Schema, asked: Asked) -> Result<Self, QueryError> {
+        let selection = select(&table, &asked.filters.all())?;
+        let candidates = selection.rows();
+        let pieces = split(&table, selection, candidates, asked.partitions);
+        let fields: Vec<_> = asked.projection.iter().map(|at| schema.fields()[*at].clone()).collect();
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::new(Schema::new(fields))),
+            Partitioning::UnknownPartitioning(pieces.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        )
+        .with_scheduling_type(SchedulingType::NonCooperative);
+        let condition = walk::all_of(asked.filters.exact.clone());
+        Ok(Self { table, asked, condition, pieces, candidates, properties: Arc::new(properties) })
+    }
+
+    fn statistics(&self, partition: Option<usize>) -> Statistics {
+        let rows = partition
+            .map_or(self.candidates, |one| self.pieces[one].iter().map(|piece| piece.rows.len()).sum());
+        let mut statistics = Statistics::new_unknown(self.properties.eq_properties.schema());
+        let decided = self.asked.filters.is_empty() && self.asked.fetch.is_none();
+        statistics.num_rows =
+            if decided { Precision::Exact(rows) } else { Precision::Inexact(self.estimate(rows)) };
+        if partition.is_none() {
+            for (column, known) in self.asked.projection.iter().zip(&mut statistics.column_statistics) {
+                if let Some((least, greatest)) = extremes(&self.table, *column) {
+                    known.min_value = Precision::Inexact(least);
+                    known.max_value = Precision::Inexact(greatest);
+                }
+            }
+        }
+        statistics
+    }
+
+    /// How many rows of those looked at will stay: a third for each condition that an index did not serve.
+    fn estimate(&self, rows: usize) -> usize {
+        let conditions = self.asked.filters.exact.len().min(3) as u32;
+        let stay =
+            if (self.candidates as u64) < self.table.rows() { rows } else { rows / 3usize.pow(conditions) };
+        stay.max(1).min(self.asked.fetch.unwrap_or(usize::MAX))
+    }
+}
+
+/// The least and greatest value of a column, from the chunks'.
+fn extremes(table: &Table, column: usize) -> Option<(ScalarValue, ScalarValue)> {
+    let ty = trifid_archive_model::batch::physical(table.head.fields[column].ty);
+    let mut both: Option<(ScalarValue, ScalarValue)> = None;
+    for chunk in &table.chunks {
+        let range = chunk.ranges.get(column)?.as_ref()?;
+        let Some(bounds) = &range.bounds else { continue };
+        let (least, greatest) = match bounds {
+            Bounds::Integer(least, greatest) => {
+                (ScalarValue::Int64(Some(*least)), ScalarValue::Int64(Some(*greatest)))
+            }
+            Bounds::Double(least, greatest) if greatest.is_finite() => {
+                (ScalarValue::Float64(Some(*least)), ScalarValue::Float64(Some(*greatest)))
+            }
+            _ => return None,
+        };
+        let (least, greatest) = (least.cast_to(&ty).ok()?, greatest.cast_to(&ty).ok()?);
+        both = Some(match both {
+            None => (least, greatest),
+            Some((low, high)) => {
+                (if least < low { least } else { low }, if greatest > high { greatest } else { high })
+            }
+        });
+    }
+    both
+}
+
+/// The pieces of each partition.
+fn split(table: &Table, selection: Selection, rows: usize, most: usize) -> Vec<Arc<[Piece]>> {
+    let count = (rows / PARTITION_ROWS).clamp(1, most.max(1));
+    let share = rows.div_ceil(count).max(1);
+    let mut parts: Vec<Vec<Piece>> = vec![Vec::new()];
+    let mut room = share;
+    for mut piece in pieces(table, selection) {
+        while piece.rows.len() > room {
+            let (now, later) = cut(&piece.rows, room);
+            last(&mut parts).push(Piece { chunk: piece.chunk, rows: now });
+            parts.push(Vec::new());
+            piece.rows = later;
+            room = share;
+        }
+        room -= piece.rows.len();
+        last(&mut parts).push(piece);
+    }
+    parts.into_iter().map(Arc::from).collect()
+}
+
+fn last(parts: &mut [Vec<Piece>]) -> &mut Vec<Piece> {
+    parts.last_mut().expect("there is one from the beginning")
+}
+
+fn cut(rows: &Rows, at: usize) -> (Rows, Rows) {
+    match rows {
+        Rows::Run(run) => {
+            let middle = run.start + at as u32;
+            (Rows::Run(run.start..middle), Rows::Run(middle..run.end))
+        }
+        Rows::List(list) => (Rows::List(list[..at].into()), Rows::List(list[at..].into())),
+    }
+}
+
+fn pieces(table: &Table, selection: Selection) -> Vec<Piece> {
+    match selection {
+        Selection::Runs(runs) => {
+            let piece = |run: Run| Piece { chunk: run.chunk, rows: Rows::Run(run.rows) };
+            runs.into_iter().map(piece).collect()
+        }
+        Selection::Rows(rows) => {
+            let same = |a: &u32, b: &u32| table.chunk_of(*a) == table.chunk_of(*b);
+            let piece = |rows: &[u32]| {
+                let chunk = table.chunk_of(rows[0]);
+                let first = table.chunks[chunk].first;
+                Piece { chunk, rows: Rows::List(rows.iter().map(|row| row - first).collect()) }
+            };
+            rows.chunk_by(same).map(piece).collect()
+        }
+    }
+}
+
+impl fmt::Debug for Scan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scan({:?}, {} candidates)", self.table, self.candidates)
+    }
+}
+
+impl DisplayAs for Scan {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = &self.table.head;
+        write!(
+            f,
+            "Scan: {}.{} columns={:?} conditions={} candidates={} fetch={:?}",
+            head.schema,
+            head.name,
+            self.asked.projection,
+            self.asked.filters.exact.len() + self.asked.filters.lenient.len(),
+            self.candidates,
+            self.asked.fetch,
+        )
+    }
+}
+
+impl ExecutionPlan for Scan {
+    fn name(&self) -> &str {
+        "Scan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let rows = context.session_config().batch_size();
+        Ok(Box::pin(ScanStream::new(self, partition, rows)))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        Ok(Arc::new(self.statistics(args.partition())))
+    }
+}
+
+/// The rows of one partition.
+struct ScanStream {
+    schema: SchemaRef,
+    table: Arc<Table>,
+    projection: Vec<usize>,
+    condition: Option<Expr>,
+    lenient: Vec<Expr>,
+    constants: Vec<ArrayRef>,
+    context: Context,
+    pieces: Arc<[Piece]>,
+    /// The piece at work and how many of its rows are done.
+    at: (usize, usize),
+    /// Columns of the chunk at work.
+    columns: HashMap<usize, ArrayRef>,
+    chunk: usize,
+    batch_rows: usize,
+    room: usize,
+    gathered: BatchCoalescer,
+    over: bool,
+}
+
+impl ScanStream {
+    fn new(scan: &Scan, partition: usize, batch_rows: usize) -> Self {
+        let schema = scan.properties.eq_properties.schema().clone();
+        Self {
+            gathered: BatchCoalescer::new(schema.clone(), batch_rows),
+            schema,
+            table: scan.table.clone(),
+            projection: scan.asked.projection.clone(),
+            condition: scan.condition.clone(),
+            lenient: scan.asked.filters.lenient.clone(),
+            constants: scan.asked.filters.constants.clone(),
+            context: Context { seed: scan.asked.seed, place: 0 },
+            pieces: scan.pieces[partition].clone(),
+            at: (0, 0),
+            columns: HashMap::new(),
+            chunk: usize::MAX,
+            batch_rows,
+            room: scan.asked.fetch.unwrap_or(usize::MAX),
+            over: false,
+        }
+    }
+
+    /// The next rows, or `None` after the last.
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = self.gathered.next_completed_batch() {
+                return Ok(Some(batch));
+            }
+            if self.over || self.room == 0 {
+                if self.gathered.is_empty() {
+                    return Ok(None);
+                }
+                self.gathered.finish_buffered_batch()?;
+                continue;
+            }
+            let Some((chunk, rows)) = self.step() else {
+                self.over = true;
+                continue;
+            };
+            if let Some(batch) = self.work(chunk, &rows)? {
+                return Ok(Some(batch));
+            }
+        }
+    }
+
+    /// The next rows to look at.
+    fn step(&mut self) -> Option<(usize, Rows)> {
+        let (piece, done) = self.at;
+        let piece = self.pieces.get(piece)?;
+        let count = (piece.rows.len() - done).min(self.batch_rows);
+        let rows = match &piece.rows {
+            Rows::Run(run) => {
+                let first = run.start + done as u32;
+                Rows::Run(first..first + count as u32)
+            }
+            Rows::List(list) => Rows::List(list[done..done + count].into()),
+        };
+        let chunk = piece.chunk;
+        self.at =
+            if done + count == piece.rows.len() { (self.at.0 + 1, 0) } else { (self.at.0, done + count) };
+        Some((chunk, rows))
+    }
+
+    /// Looks at rows: gives them if all stay and they lie together, gathers them otherwise.
+    fn work(&mut self, chunk: usize, rows: &Rows) -> Result<Option<RecordBatch>> {
+        if chunk != self.chunk {
+            self.columns.clear();
+            self.chunk = chunk;
+        }
+        let stay = self.stay(chunk, rows).map_err(inward)?;
+        let count = stay.as_ref().map_or(rows.len(), BooleanArray::true_count);
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut batch = self.batch(chunk, rows)?;
+        let mut stay = stay.filter(|_| count < rows.len());
+        if count > self.room {
+            let (end, rest) = cut_after(stay.as_ref(), self.room);
+            batch = batch.slice(0, end);
+            stay = rest;
+        }
+        self.room -= count.min(self.room);
+        match stay {
+            None if self.gathered.is_empty() => return Ok(Some(batch)),
+            None => self.gathered.push_batch(batch)?,
+            Some(stay) => self.gathered.push_batch_with_filter(batch, &stay)?,
+        }
+        Ok(None)
+    }
+
+    /// Which of the rows stay; `None` for all.
+    fn stay(&mut self, chunk: usize, rows: &Rows) -> Result<Option<BooleanArray>, QueryError> {
+        if self.condition.is_none() && self.lenient.is_empty() {
+            return Ok(None);
+        }
+        for expr in self.condition.iter().chain(&self.lenient) {
+            walk_columns(expr, &mut |column| load(&mut self.columns, &self.table, chunk, column))?;
+        }
+        let first = self.table.chunks[chunk].first;
+        let input = Window { columns: &self.columns, constants: &self.constants, rows, first };
+        let mut stay: Option<BooleanArray> = None;
+        for expr in &self.lenient {
+            match eval::filter(expr, &input, &self.context) {
+                Ok(these) => stay = Some(both(stay, these)),
+                Err(QueryError::Invalid(_)) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        if let Some(condition) = &self.condition {
+            stay = Some(both(stay, eval::filter(condition, &input, &self.context)?));
+        }
+        Ok(stay)
+    }
+
+    fn batch(&mut self, chunk: usize, rows: &Rows) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(self.projection.len());
+        for column in &self.projection {
+            load(&mut self.columns, &self.table, chunk, *column).map_err(inward)?;
+            columns.push(window(&self.columns[column], rows).map_err(inward)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+}
+
+/// How many rows to keep so that `room` of them stay, and which of those stay.
+fn cut_after(stay: Option<&BooleanArray>, room: usize) -> (usize, Option<BooleanArray>) {
+    let Some(stay) = stay else { return (room, None) };
+    let end = stay.values().set_indices().nth(room - 1).map_or(stay.len(), |last| last + 1);
+    (end, Some(stay.slice(0, end)))
+}
+
+fn both(left: Option<BooleanArray>, right: BooleanArray) -> BooleanArray {
+    match left {
+        None => right,
+        Some(left) => BooleanArray::new(left.values() & right.values(), None),
+    }
+}
+
+fn walk_columns(expr: &Expr, f: &mut dyn FnMut(usize) -> Result<(), QueryError>) -> Result<(), QueryError> {
+    let mut result = Ok(());
+    walk::columns(expr, 0, &mut |_, column| {
+        if column.relation == 0 && result.is_ok() {
+            result = f(column.column as usize);
+        }
+    });
+    result
+}
+
+fn load(
+    columns: &mut HashMap<usize, ArrayRef>,
+    table: &Table,
+    chunk: usize,
+    column: usize,
+) -> Result<(), QueryError> {
+    if !columns.contains_key(&column) {
+        columns.insert(column, table.column(chunk, column)?);
+    }
+    Ok(())
+}
+
+/// The values of some rows of a chunk's column.
+fn window(column: &ArrayRef, rows: &Rows) -> Result<ArrayRef, QueryError> {
+    match rows {
+        Rows::Run(run) if run.len() == column.len() => Ok(column.clone()),
+        Rows::Run(run) => Ok(column.slice(run.start as usize, run.len())),
+        Rows::List(list) => {
+            let places = UInt32Array::from(list.to_vec());
+            arrow_select::take::take(column, &places, None).map_err(QueryError::internal)
+        }
+    }
+}
+
+/// Rows of a chunk, as conditions see them.
+struct Window<'a> {
+    columns: &'a HashMap<usize, ArrayRef>,
+    constants: &'a [ArrayRef],
+    rows: &'a Rows,
+    first: u32,
+}
+
+impl Input for Window<'_> {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn column(&self, at: ColumnRef) -> Result<Cells, QueryError> {
+        let place = at.column as usize;
+        if at.relation == 1 {
+            let constant =
+                self.constants.get(place).ok_or_else(|| QueryError::internal("no such constant"))?;
+            return Ok(Cells::Constant(constant.clone(), self.rows()));
+        }
+        let column = self.columns.get(&place).ok_or_else(|| QueryError::internal("a column was not read"))?;
+        window(column, self.rows).map(Cells::from)
+    }
+
+    fn row(&self, place: usize) -> u64 {
+        let place = match self.rows {
+            Rows::Run(run) => run.start + place as u32,
+            Rows::List(list) => list[place],
+        };
+        u64::from(self.first + place)
+    }
+}
+
+impl Stream for ScanStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Task<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.get_mut().next().transpose())
+    }
+}
+
+impl RecordBatchStream for ScanStream {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// The scan that a plan's node is, for tests and for a join that hands it what it learnt.
+pub(crate) fn as_scan(plan: &dyn ExecutionPlan) -> Option<&Scan> {
+    (plan as &dyn Any).downcast_ref()
+}
