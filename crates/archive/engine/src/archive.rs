@@ -25,10 +25,11 @@ use trifid_archive_adql::types::{Field, Type};
 use crate::access::{Effort, Program, Running, Step};
 use crate::answer::{Answer, Piece, QUEUE_BATCHES};
 use crate::backend::{BatchStream, QueryBackend, Run};
-use crate::catalogue::{Snapshot, Tables};
+use crate::catalogue::{Published, SchemaInfo, Snapshot, Tables};
 use crate::compute::{Compute, Ticket};
 use crate::error::QueryError;
 use crate::table::Table;
+use crate::tap_schema;
 
 #[cfg(test)]
 mod tests;
@@ -119,6 +120,25 @@ impl Archive {
         Ok(())
     }
 
+    /// Publishes these schemas and tables beside those that are there, in place of those of the same name.
+    pub fn add(&self, schemas: Vec<SchemaInfo>, tables: Vec<Arc<Published>>) -> Result<(), QueryError> {
+        self.publish(|now, generation| {
+            let replaced = |old: &&SchemaInfo| schemas.iter().all(|new| new.name != old.name);
+            let mut all: Vec<SchemaInfo> = now.schemas.iter().filter(replaced).cloned().collect();
+            all.retain(|schema| &*schema.name != tap_schema::SCHEMA);
+            all.extend(schemas.iter().cloned());
+            let same = |old: &Published, new: &Published| {
+                old.table.head.schema == new.table.head.schema && old.table.head.name == new.table.head.name
+            };
+            let mut kept = now.tables.clone();
+            kept.retain(|old| {
+                &*old.table.head.schema != tap_schema::SCHEMA && !tables.iter().any(|new| same(old, new))
+            });
+            kept.extend(tables.iter().cloned());
+            tap_schema::with_tap_schema(generation, all, kept)
+        })
+    }
+
     /// The pool for work above a millisecond.
     pub fn compute(&self) -> &Arc<Compute> {
         &self.compute
@@ -177,6 +197,22 @@ impl Archive {
         limit: Option<u64>,
         time: Option<Duration>,
     ) -> Result<Answer, QueryError> {
+        self.begin(prepared, limit, time, Compute::queue)
+    }
+
+    /// [`Self::start`] that waits for a turn however busy the archive is, for as long as it takes: a job's query. What
+    /// bounds them is the number of jobs that run at once.
+    pub fn start_patiently(&self, prepared: &Prepared, limit: Option<u64>) -> Result<Answer, QueryError> {
+        self.begin(prepared, limit, None, |compute| Ok(compute.queue_patiently()))
+    }
+
+    fn begin(
+        &self,
+        prepared: &Prepared,
+        limit: Option<u64>,
+        time: Option<Duration>,
+        queue: impl FnOnce(&Compute) -> Result<Ticket, QueryError>,
+    ) -> Result<Answer, QueryError> {
         let fields = Arc::clone(&prepared.plan.fields);
         if limit == Some(0) {
             return Ok(Answer::withheld(fields));
@@ -189,7 +225,7 @@ impl Archive {
         {
             return Ok(Answer::ready(fields, running.all()?, limit));
         }
-        let ticket = self.compute.queue()?;
+        let ticket = queue(&self.compute)?;
         let (sender, queue) = mpsc::channel(QUEUE_BATCHES);
         let work = Work {
             program: prepared.plan.program.clone(),

@@ -43,8 +43,10 @@ pub struct Spatial {
     /// The column that holds the cells (Int64: HEALPix order 29, nested; [`NO_CELL`] without a position). It
     /// follows the table's own columns.
     pub column: usize,
-    /// The first and last cell of each chunk.
+    /// The least and greatest cell of each chunk.
     pub chunks: Vec<(i64, i64)>,
+    /// Whether the rows are known to be in the order of the cells within each chunk; files of others only say so.
+    pub ordered: bool,
 }
 
 /// The cell of a row without a position: above every cell of the sky.

@@ -22,6 +22,7 @@
 //! declared in the capabilities only while it is complete ([`is_complete`]).
 
 mod columns;
+mod make;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +37,7 @@ use trifid_archive_adql::types::{Field, Type};
 use crate::catalogue::{ColumnInfo, SchemaInfo, Snapshot, TableInfo};
 
 pub use columns::{MANDATORY, OPTIONAL, Standard};
+pub use make::{MakeError, make, rows};
 
 /// The schema of the table.
 pub const SCHEMA: &str = "ivoa";

@@ -222,7 +222,8 @@ fn runs(
                     table.resident(at, spatial.column)
                 };
                 let Some(stored) = read else { return Ok(None) };
-                runs.extend(in_cells(stored.as_primitive::<Int64Type>().values(), cells, at));
+                let stored = stored.as_primitive::<Int64Type>().values();
+                runs.extend(if spatial.ordered { in_cells(stored, cells, at) } else { among_cells(stored, cells, at) });
             }
             _ => runs.push(Run { chunk: at, rows: 0..chunk.rows }),
         }
@@ -253,6 +254,22 @@ fn in_cells(stored: &[i64], cells: &[CellRange], chunk: usize) -> Vec<Run> {
         }
         if end == stored.len() {
             break;
+        }
+    }
+    runs
+}
+
+/// The same for rows in any order.
+fn among_cells(stored: &[i64], cells: &[CellRange], chunk: usize) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (cell, row) in stored.iter().zip(0u32..) {
+        let next = cells.partition_point(|range| (range.last as i64) < *cell);
+        if cells.get(next).is_none_or(|range| range.first as i64 > *cell) {
+            continue;
+        }
+        match runs.last_mut() {
+            Some(run) if run.rows.end == row => run.rows.end += 1,
+            _ => runs.push(Run { chunk, rows: row..row + 1 }),
         }
     }
     runs

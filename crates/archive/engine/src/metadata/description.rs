@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trifid_archive_adql::suggest::nearest;
-use trifid_archive_adql::types::Field;
+use trifid_archive_adql::types::{Field, Type};
 
 use super::{plain, position};
 use crate::catalogue::ColumnInfo;
@@ -168,6 +168,11 @@ fn find(fields: &[Field], name: &str) -> Result<usize, DescriptionError> {
     })
 }
 
+/// The xtypes of regions that are written as text (DALI 1.1 3.3.8, TAP 1.0 2.5).
+fn is_region(xtype: &str) -> bool {
+    matches!(xtype, "shape" | "multishape" | "adql:REGION")
+}
+
 impl Column {
     fn apply(&self, field: &mut Field) {
         let set = |target: &mut Option<Arc<str>>, value: &Option<Arc<str>>| {
@@ -179,6 +184,10 @@ impl Column {
         set(&mut field.ucd, &self.ucd);
         set(&mut field.utype, &self.utype);
         set(&mut field.xtype, &self.xtype);
+        if field.ty == Type::Text && field.xtype.as_deref().is_some_and(is_region) {
+            // Text either way; now it can stand in CONTAINS and INTERSECTS.
+            field.ty = Type::Region;
+        }
         set(&mut field.description, &self.description);
     }
 

@@ -1,0 +1,196 @@
+//! Serving a version: columns read from its segments when they are needed.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{ArrayRef, new_empty_array};
+use arrow_select::concat::concat;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use trifid_archive_adql::types::{Field, Type};
+use trifid_archive_engine::QueryError;
+use trifid_archive_engine::cache::ColumnCache;
+use trifid_archive_engine::catalogue::Published;
+use trifid_archive_engine::index::{Indexes, Sorted, Spatial, decode};
+use trifid_archive_engine::metadata::Description;
+use trifid_archive_engine::table::{Chunk, ColumnSource, Row, Table};
+use trifid_archive_model::batch::physical;
+use trifid_archive_model::read::TableReader as _;
+use trifid_archive_model::votable;
+
+use super::manifest::{LAYOUT, Manifest};
+use super::{StoreError, Stored, convert, described, schema_info};
+
+/// One row group of one file.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) file: usize,
+    pub(super) row_group: usize,
+}
+
+/// Files of row groups as a source of columns.
+pub(super) struct Files {
+    pub(super) files: Vec<ParquetFile>,
+    /// The chunks of the table.
+    pub(super) groups: Vec<Group>,
+    /// The types of the columns, cells included.
+    pub(super) types: Vec<Type>,
+    /// Where each column is in the files.
+    pub(super) places: Vec<usize>,
+}
+
+/// A file whose footer is read once.
+pub(super) struct ParquetFile {
+    pub(super) path: PathBuf,
+    pub(super) footer: OnceLock<ArrowReaderMetadata>,
+}
+
+impl ParquetFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, footer: OnceLock::new() }
+    }
+
+    fn open(&self) -> Result<File, String> {
+        File::open(&self.path).map_err(|error| format!("{}: {error}", self.path.display()))
+    }
+
+    pub(super) fn footer(&self) -> Result<&ArrowReaderMetadata, String> {
+        if let Some(footer) = self.footer.get() {
+            return Ok(footer);
+        }
+        let read = ArrowReaderMetadata::load(&self.open()?, ArrowReaderOptions::new());
+        let footer = read.map_err(|error| format!("{}: {error}", self.path.display()))?;
+        Ok(self.footer.get_or_init(|| footer))
+    }
+
+    fn column(&self, row_group: usize, place: usize, ty: Type) -> Result<ArrayRef, String> {
+        let footer = self.footer()?;
+        let rows = footer.metadata().row_group(row_group).num_rows();
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.open()?, footer.clone());
+        let mask = ProjectionMask::roots(builder.parquet_schema(), [place]);
+        let reader = builder
+            .with_projection(mask)
+            .with_row_groups(vec![row_group])
+            .with_batch_size(usize::try_from(rows).unwrap_or(usize::MAX))
+            .build()
+            .map_err(|error| error.to_string())?;
+        let mut pieces = Vec::new();
+        for batch in reader {
+            let batch = batch.map_err(|error| format!("{}: {error}", self.path.display()))?;
+            pieces.push(convert::values(batch.column(0), ty)?);
+        }
+        joined(pieces, ty)
+    }
+}
+
+fn joined(mut pieces: Vec<ArrayRef>, ty: Type) -> Result<ArrayRef, String> {
+    if pieces.len() == 1 {
+        return Ok(pieces.swap_remove(0));
+    }
+    let parts: Vec<&dyn arrow_array::Array> = pieces.iter().map(AsRef::as_ref).collect();
+    if parts.is_empty() {
+        return Ok(new_empty_array(&physical(ty)));
+    }
+    concat(&parts).map_err(|error| error.to_string())
+}
+
+impl ColumnSource for Files {
+    fn read(&self, chunk: usize, column: usize) -> Result<ArrayRef, QueryError> {
+        let group = &self.groups[chunk];
+        let read = self.files[group.file].column(group.row_group, self.places[column], self.types[column]);
+        read.map_err(QueryError::internal)
+    }
+}
+
+/// Opens a version.
+pub(super) fn open(
+    folder: &Path,
+    schema: &str,
+    table: &str,
+    description: Description,
+    cache: &Arc<ColumnCache>,
+) -> Result<Stored, StoreError> {
+    let manifest = manifest(folder)?;
+    let fields = fields(folder)?;
+    let (head, info) = described(schema, table, &fields, &description)?;
+    let indexes = indexes(folder, &manifest, fields.len())?;
+    let source = files(folder, &manifest, &fields);
+    let table = Table::new(head, chunks(&manifest), indexes, Arc::new(source), Arc::clone(cache));
+    Ok(Stored {
+        schema: schema_info(schema, &description),
+        published: Arc::new(Published { table: Arc::new(table), info }),
+        description,
+    })
+}
+
+fn manifest(folder: &Path) -> Result<Manifest, StoreError> {
+    let path = folder.join("manifest.json");
+    let bytes = fs::read(&path).map_err(StoreError::io(format!("reading {}", path.display())))?;
+    let manifest: Manifest = serde_json::from_slice(&bytes)
+        .map_err(|error| StoreError::Damaged(path.clone(), error.to_string()))?;
+    if manifest.layout != LAYOUT {
+        return Err(StoreError::Damaged(path, format!("it has the unknown layout {}", manifest.layout)));
+    }
+    Ok(manifest)
+}
+
+fn fields(folder: &Path) -> Result<Vec<Field>, StoreError> {
+    let path = folder.join("fields.vot");
+    let file = File::open(&path).map_err(StoreError::io(format!("reading {}", path.display())))?;
+    let reader = votable::Reader::new(file, votable::ReadOptions::default())
+        .map_err(|error| StoreError::Damaged(path, error.to_string()))?;
+    Ok(reader.fields().to_vec())
+}
+
+fn indexes(folder: &Path, manifest: &Manifest, width: usize) -> Result<Indexes, StoreError> {
+    let read = |column: &usize| -> Result<Option<Sorted>, StoreError> {
+        let path = folder.join(format!("{column:04}.index"));
+        let bytes = fs::read(&path).map_err(StoreError::io(format!("reading {}", path.display())))?;
+        match decode(&bytes) {
+            Ok(index) if index.rows.len() as u64 == manifest.rows && index.column == *column => {
+                Ok(Some(index))
+            }
+            // Never needed for a right answer.
+            Ok(_) | Err(_) => {
+                tracing::warn!(file = %path.display(), "an index is damaged; the table is served without it");
+                Ok(None)
+            }
+        }
+    };
+    let sorted = manifest.indexed.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let cells: Option<Vec<(i64, i64)>> = manifest.chunks.iter().map(|chunk| chunk.cells).collect();
+    let spatial =
+        cells.filter(|_| manifest.cells).map(|chunks| Spatial { column: width, chunks, ordered: true });
+    Ok(Indexes { spatial, sorted: sorted.into_iter().flatten().collect() })
+}
+
+fn files(folder: &Path, manifest: &Manifest, fields: &[Field]) -> Files {
+    let segments = manifest.chunks.last().map_or(0, |chunk| chunk.segment as usize + 1);
+    let file = |segment: usize| ParquetFile::new(folder.join(format!("{segment:05}.parquet")));
+    let group = |chunk: &super::manifest::Chunk| Group {
+        file: chunk.segment as usize,
+        row_group: chunk.row_group as usize,
+    };
+    let mut types: Vec<Type> = fields.iter().map(|field| field.ty).collect();
+    types.push(Type::Long);
+    Files {
+        files: (0..segments).map(file).collect(),
+        groups: manifest.chunks.iter().map(group).collect(),
+        places: (0..types.len()).collect(),
+        types,
+    }
+}
+
+fn chunks(manifest: &Manifest) -> Vec<Chunk> {
+    let mut first: Row = 0;
+    let chunk = |kept: &super::manifest::Chunk| {
+        let ranges = kept.ranges.iter().map(|range| range.as_ref().map(Into::into)).collect();
+        let chunk = Chunk { first, rows: kept.rows, ranges };
+        first += kept.rows;
+        chunk
+    };
+    manifest.chunks.iter().map(chunk).collect()
+}
