@@ -206,6 +206,21 @@ impl JobStore for FileJobs {
         };
         opened().map_err(|error| failed(&error))
     }
+
+    fn result_from(
+        &self,
+        id: &JobId,
+        name: &str,
+        start: u64,
+    ) -> Result<(u64, Box<dyn Read + Send>), StoreError> {
+        let opened = || {
+            let mut file = File::open(self.file(id, "result", name))?;
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(start.min(length)))?;
+            Ok((length, Box::new(file) as Box<dyn Read + Send>))
+        };
+        opened().map_err(|error| failed(&error))
+    }
 }
 
 fn read(place: &Path, id: JobId) -> io::Result<Job> {

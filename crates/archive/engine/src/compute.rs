@@ -70,7 +70,8 @@ impl Compute {
             .worker_threads(size.threads.max(1))
             .max_blocking_threads(size.threads.max(1) * 2)
             .thread_name("archive-compute")
-            .enable_time()
+            // Timers, and sockets: a job may have to fetch a table first.
+            .enable_all()
             .build()?;
         Ok(Self {
             handle: runtime.handle().clone(),
@@ -95,6 +96,12 @@ impl Compute {
             return Err(QueryError::Busy);
         }
         Ok(Ticket { turns: Arc::clone(&self.turns), waiting: Waiting(Arc::clone(&self.waiting)) })
+    }
+
+    /// Takes a place in the queue however long it is: for jobs, whose number has a bound of its own.
+    pub fn queue_patiently(&self) -> Ticket {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Ticket { turns: Arc::clone(&self.turns), waiting: Waiting(Arc::clone(&self.waiting)) }
     }
 
     /// How many queries run and how many wait.

@@ -48,6 +48,19 @@ pub trait JobStore: Send + Sync + 'static {
     fn create_result(&self, id: &JobId, name: &str) -> Result<Box<dyn ResultSink>, StoreError>;
     /// Opens a finished result: its length and its bytes.
     fn result(&self, id: &JobId, name: &str) -> Result<(u64, Box<dyn std::io::Read + Send>), StoreError>;
+    /// [`Self::result`] from the byte `start` on; the length is still that of the whole. Reads what comes before
+    /// where a store knows no shorter way.
+    fn result_from(
+        &self,
+        id: &JobId,
+        name: &str,
+        start: u64,
+    ) -> Result<(u64, Box<dyn std::io::Read + Send>), StoreError> {
+        let (length, mut bytes) = self.result(id, name)?;
+        std::io::copy(&mut std::io::Read::take(&mut bytes, start), &mut std::io::sink())
+            .map_err(|error| StoreError::Failed(error.to_string().into()))?;
+        Ok((length, bytes))
+    }
 }
 
 /// A result being written.
@@ -146,6 +159,23 @@ pub struct Ports {
     pub entropy: Arc<dyn Entropy>,
 }
 
+/// A job that is to be made.
+#[derive(Clone, Debug, Default)]
+pub struct NewJob {
+    /// Whose it is to be.
+    pub owner: Owner,
+    /// What it is asked.
+    pub parameters: Vec<(String, String)>,
+    /// What was uploaded with it: labels and bytes.
+    pub parts: Vec<(String, Bytes)>,
+    /// How long it may run, where its owner says so; see [`Jobs::set_execution`].
+    pub execution: Option<Duration>,
+    /// When it is to be destroyed, where its owner says so; see [`Jobs::set_destruction`].
+    pub destruction: Option<Timestamp>,
+    /// Whether it is to be queued at once.
+    pub run: bool,
+}
+
 /// All jobs of a service; cheap to clone.
 #[derive(Clone)]
 pub struct Jobs(Arc<Inner>);
@@ -204,18 +234,60 @@ impl Jobs {
         parameters: Vec<(String, String)>,
         parts: Vec<(String, Bytes)>,
     ) -> Result<Job, JobError> {
-        self.room_for(&owner)?;
-        let job = Job::new(self.new_id(), owner, self.now(), &self.0.limits, parameters);
+        self.submit(NewJob { owner, parameters, parts, ..NewJob::default() }).await
+    }
+
+    /// Makes a job, and queues it if it is to run at once: its record is made durable once.
+    pub async fn submit(&self, new: NewJob) -> Result<Job, JobError> {
+        self.room_for(&new.owner)?;
+        if new.run {
+            self.room_in_queue()?;
+        }
+        let mut job = Job::new(self.new_id(), new.owner, self.now(), &self.0.limits, new.parameters);
+        job.execution = new.execution.map_or(job.execution, |wanted| self.execution(wanted));
+        job.destruction = new.destruction.map_or(job.destruction, |wanted| self.destruction(wanted));
+        if new.run {
+            job.phase = Phase::Queued;
+        }
         let (kept, store) = (job.clone(), Arc::clone(&self.0.ports.store));
         self.blocking(move || {
-            for (label, bytes) in &parts {
-                store.put_part(&kept.id, label, bytes)?;
-            }
-            store.put(&kept)
+            let put = || {
+                new.parts.iter().try_for_each(|(label, bytes)| store.put_part(&kept.id, label, bytes))?;
+                store.put(&kept)
+            };
+            put().inspect_err(|_| {
+                // Nobody was told of it.
+                let _ = store.remove(&kept.id);
+            })
         })
         .await?;
-        self.0.cells.lock().insert(job.id.clone(), Arc::new(Cell::new(job.clone())));
+        let cell = Arc::new(Cell::new(job.clone()));
+        self.0.cells.lock().insert(job.id.clone(), Arc::clone(&cell));
+        if new.run {
+            self.launch(&cell);
+        }
         Ok(job)
+    }
+
+    fn room_in_queue(&self) -> Result<(), JobError> {
+        let cells = self.0.cells.lock();
+        let queued = cells.values().filter(|one| one.job.borrow().phase == Phase::Queued).count();
+        if queued < self.0.limits.queued {
+            Ok(())
+        } else {
+            Err(JobError::TooMany("too many jobs are queued; try again later"))
+        }
+    }
+
+    /// The time that a job gets which asks for this; zero is as long as allowed (UWS 1.1 2.1.4).
+    fn execution(&self, wanted: Duration) -> Duration {
+        let most = self.0.limits.execution;
+        if wanted.is_zero() { most } else { wanted.min(most) }
+    }
+
+    /// When a job is destroyed whose owner asks for this.
+    fn destruction(&self, wanted: Timestamp) -> Timestamp {
+        wanted.min(self.now().plus(self.0.limits.retention))
     }
 
     fn room_for(&self, owner: &Owner) -> Result<(), JobError> {
@@ -252,9 +324,11 @@ impl Jobs {
     pub fn list(&self, owner: &Owner, filter: &Filter) -> Vec<Job> {
         let now = self.now();
         let cells: Vec<Arc<Cell>> = self.0.cells.lock().values().cloned().collect();
-        let jobs = cells.iter().map(|cell| cell.job.borrow().clone());
-        let mut jobs: Vec<Job> =
-            jobs.filter(|job| job.owner == *owner && job.destruction > now && filter.lets(job)).collect();
+        let listed = |cell: &Arc<Cell>| {
+            let job = cell.job.borrow();
+            (job.owner == *owner && job.destruction > now && filter.lets(&job)).then(|| job.clone())
+        };
+        let mut jobs: Vec<Job> = cells.iter().filter_map(listed).collect();
         jobs.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
         filter.cut(jobs)
     }
@@ -287,39 +361,28 @@ impl Jobs {
         parameters: Vec<(String, String)>,
         parts: Vec<(String, Bytes)>,
     ) -> Result<(), JobError> {
-        let (known, store) = (self.get(id, owner)?.id, Arc::clone(&self.0.ports.store));
-        if !parts.is_empty() {
-            let label =
-                move || parts.iter().try_for_each(|(label, bytes)| store.put_part(&known, label, bytes));
-            self.blocking(label).await?;
+        let asked = "given parameters";
+        let (job, store) = (self.get(id, owner)?, Arc::clone(&self.0.ports.store));
+        if job.phase != Phase::Pending {
+            return Err(JobError::Phase { phase: job.phase, asked });
         }
-        self.change(
-            id,
-            owner,
-            "given parameters",
-            |job| job.phase == Phase::Pending,
-            |job| job.amend(parameters),
-        )
-        .await
+        if !parts.is_empty() {
+            let keep =
+                move || parts.iter().try_for_each(|(label, bytes)| store.put_part(&job.id, label, bytes));
+            self.blocking(keep).await?;
+        }
+        self.change(id, owner, asked, |job| job.phase == Phase::Pending, |job| job.amend(parameters)).await
     }
 
     /// Changes when a job is destroyed, within the retention.
     pub async fn set_destruction(&self, id: &str, owner: &Owner, wanted: Timestamp) -> Result<(), JobError> {
-        let latest = self.now().plus(self.0.limits.retention);
-        self.change(
-            id,
-            owner,
-            "given a destruction time",
-            |_| true,
-            |job| job.destruction = wanted.min(latest),
-        )
-        .await
+        let kept = self.destruction(wanted);
+        self.change(id, owner, "given a destruction time", |_| true, |job| job.destruction = kept).await
     }
 
     /// Changes how long a job may run; zero is as long as allowed.
     pub async fn set_execution(&self, id: &str, owner: &Owner, wanted: Duration) -> Result<(), JobError> {
-        let most = self.0.limits.execution;
-        let kept = if wanted.is_zero() { most } else { wanted.min(most) };
+        let kept = self.execution(wanted);
         let early = |job: &Job| matches!(job.phase, Phase::Pending | Phase::Queued | Phase::Held);
         self.change(id, owner, "given an execution duration", early, |job| job.execution = kept).await
     }
@@ -359,11 +422,7 @@ impl Jobs {
     /// Queues a pending job (PHASE=RUN).
     pub async fn run(&self, id: &str, owner: &Owner) -> Result<(), JobError> {
         let cell = self.cell(id, owner)?;
-        let queued =
-            self.0.cells.lock().values().filter(|one| one.job.borrow().phase == Phase::Queued).count();
-        if queued >= self.0.limits.queued {
-            return Err(JobError::TooMany("too many jobs are queued; try again later"));
-        }
+        self.room_in_queue()?;
         let waits = |job: &Job| matches!(job.phase, Phase::Pending | Phase::Held);
         self.alter(&cell, "run", waits, |job| job.phase = Phase::Queued).await?;
         self.launch(&cell);
@@ -412,6 +471,32 @@ impl Jobs {
         let (store, name) = (Arc::clone(&self.0.ports.store), result.name.clone());
         let (length, bytes) = self.blocking(move || store.result(&job.id, &name)).await?;
         Ok((result, length, bytes))
+    }
+
+    /// Opens a result of a job from the byte `start` on.
+    pub async fn result_from(
+        &self,
+        id: &str,
+        owner: &Owner,
+        name: &str,
+        start: u64,
+    ) -> Result<Box<dyn std::io::Read + Send>, JobError> {
+        let job = self.get(id, owner)?;
+        let (store, name) = (Arc::clone(&self.0.ports.store), name.to_owned());
+        let (_, bytes) = self.blocking(move || store.result_from(&job.id, &name, start)).await?;
+        Ok(bytes)
+    }
+
+    /// Reads what was uploaded to a job under this label.
+    pub async fn part(&self, id: &str, owner: &Owner, label: &str) -> Result<Bytes, JobError> {
+        let job = self.get(id, owner)?;
+        let (store, label) = (Arc::clone(&self.0.ports.store), label.to_owned());
+        Ok(self.blocking(move || store.part(&job.id, &label)).await?)
+    }
+
+    /// Where jobs run.
+    pub fn compute(&self) -> &Arc<Compute> {
+        &self.0.ports.compute
     }
 
     /// Destroys what is past its time, every `interval`, until the shutdown.

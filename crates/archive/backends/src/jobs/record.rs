@@ -31,6 +31,8 @@ struct Kept {
     media_type: String,
     bytes: u64,
     rows: u64,
+    #[serde(default)]
+    overflow: bool,
 }
 
 impl Record {
@@ -40,6 +42,7 @@ impl Record {
             media_type: result.media_type.clone(),
             bytes: result.bytes,
             rows: result.rows,
+            overflow: result.overflow,
         };
         Self {
             version: VERSION,
@@ -75,6 +78,7 @@ impl Record {
             media_type: kept.media_type,
             bytes: kept.bytes,
             rows: kept.rows,
+            overflow: kept.overflow,
         };
         Some(Job {
             id,

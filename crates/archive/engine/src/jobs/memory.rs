@@ -56,6 +56,19 @@ impl JobStore for MemoryJobs {
             self.results.lock().get(&(id.clone(), name.into())).cloned().ok_or(StoreError::Missing)?;
         Ok((bytes.len() as u64, Box::new(Cursor::new(bytes))))
     }
+
+    fn result_from(
+        &self,
+        id: &JobId,
+        name: &str,
+        start: u64,
+    ) -> Result<(u64, Box<dyn Read + Send>), StoreError> {
+        let bytes =
+            self.results.lock().get(&(id.clone(), name.into())).cloned().ok_or(StoreError::Missing)?;
+        let length = bytes.len();
+        let rest = bytes.slice(usize::try_from(start).map_or(length, |start| start.min(length))..);
+        Ok((length as u64, Box::new(Cursor::new(rest))))
+    }
 }
 
 struct Sink {

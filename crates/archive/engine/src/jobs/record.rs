@@ -169,6 +169,8 @@ pub struct JobResult {
     pub bytes: u64,
     /// Its rows.
     pub rows: u64,
+    /// Whether rows were withheld.
+    pub overflow: bool,
 }
 
 /// Why a job failed.

@@ -27,32 +27,36 @@ impl Jobs {
             return;
         }
         let job = cell.job.borrow().clone();
+        let watch = Watch { jobs: &self, cell: &cell };
         let outcome = self.bounded(job).await;
+        drop(watch);
         self.ended(&cell, outcome).await;
     }
 
-    async fn bounded(&self, job: Job) -> Result<Vec<JobResult>, Fault> {
+    /// Runs the job for as long as it may. Past its time it is aborted, as by its owner (UWS 1.1 2.1.4).
+    async fn bounded(&self, job: Job) -> Result<Vec<JobResult>, (Phase, Fault)> {
         let time = job.execution;
         let run = self.0.ports.runner.run(job, Arc::clone(&self.0.ports.store));
-        tokio::time::timeout(time, run).await.unwrap_or_else(|_| {
-            let seconds = time.as_secs();
-            Err(Fault {
-                message: format!("the job was ended after {seconds} s, its execution duration").into(),
-                transient: false,
-            })
-        })
+        match tokio::time::timeout(time, run).await {
+            Ok(outcome) => outcome.map_err(|fault| (Phase::Error, fault)),
+            Err(_) => {
+                let seconds = time.as_secs();
+                let message = format!("the job was ended after {seconds} s, its execution duration");
+                Err((Phase::Aborted, Fault { message: message.into(), transient: false }))
+            }
+        }
     }
 
-    async fn ended(&self, cell: &Cell, outcome: Result<Vec<JobResult>, Fault>) {
+    async fn ended(&self, cell: &Cell, outcome: Result<Vec<JobResult>, (Phase, Fault)>) {
         let now = self.now();
         let end = |job: &mut Job| match outcome {
             Ok(results) => {
                 job.results = results;
                 job.end(Phase::Completed, now);
             }
-            Err(fault) => {
+            Err((phase, fault)) => {
                 job.fault = Some(fault);
-                job.end(Phase::Error, now);
+                job.end(phase, now);
             }
         };
         if let Err(error) = self.alter(cell, "ended", |job| job.phase == Phase::Executing, end).await {
@@ -65,5 +69,25 @@ impl Jobs {
                 }
             });
         }
+    }
+}
+
+/// Sees to it that a job whose runner panics has an end all the same.
+struct Watch<'a> {
+    jobs: &'a Jobs,
+    cell: &'a Arc<Cell>,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // The job was aborted, or the service stops.
+            return;
+        }
+        let (jobs, cell) = (self.jobs.clone(), Arc::clone(self.cell));
+        let message = "the job failed for a reason of the service's own; the operator can see it";
+        let fault = Fault { message: message.into(), transient: false };
+        let end = async move { jobs.ended(&cell, Err((Phase::Error, fault))).await };
+        drop(self.jobs.0.ports.compute.spawn(end));
     }
 }

@@ -19,7 +19,13 @@ pub fn job(id: &str) -> Job {
         execution: Duration::from_secs(60),
         destruction: Timestamp::from_micros(1_764_600_000_000_000),
         parameters: vec![("QUERY".into(), "SELECT 'é' FROM t".into()), ("LANG".into(), "ADQL".into())],
-        results: vec![JobResult { name: "result".into(), media_type: "text/csv".into(), bytes: 9, rows: 2 }],
+        results: vec![JobResult {
+            name: "result".into(),
+            media_type: "text/csv".into(),
+            bytes: 9,
+            rows: 2,
+            overflow: true,
+        }],
         fault: Some(Fault { message: "line 1".into(), transient: true }),
     }
 }
@@ -70,6 +76,12 @@ fn results(store: &dyn JobStore) {
     let mut text = String::new();
     bytes.read_to_string(&mut text).expect("read");
     assert_eq!((length, text.as_str()), (8, "headrows"));
+    for (start, rest) in [(0, "headrows"), (5, "ows"), (8, ""), (u64::MAX, "")] {
+        let (length, mut bytes) = store.result_from(&id, "result", start).expect("opened");
+        let mut text = String::new();
+        bytes.read_to_string(&mut text).expect("read");
+        assert_eq!((length, text.as_str()), (8, rest));
+    }
     store.remove(&id).expect("removed");
     assert!(matches!(store.result(&id, "result"), Err(StoreError::Missing)));
     assert!(matches!(store.part(&id, "b"), Err(StoreError::Missing)));

@@ -20,12 +20,19 @@ impl JobRunner for Script {
             match job.parameter("do") {
                 Some("fail") => return Err(Fault { message: "no".into(), transient: false }),
                 Some("hang") => self.let_go.notified().await,
+                Some("panic") => panic!("as the test wants it"),
                 _ => {}
             }
             let mut sink = store.create_result(&job.id, "result").unwrap();
             std::io::Write::write_all(&mut sink, b"done").unwrap();
             let bytes = sink.finish().unwrap();
-            Ok(vec![JobResult { name: "result".into(), media_type: "text/plain".into(), bytes, rows: 0 }])
+            Ok(vec![JobResult {
+                name: "result".into(),
+                media_type: "text/plain".into(),
+                bytes,
+                rows: 0,
+                overflow: false,
+            }])
         })
     }
 }
@@ -107,10 +114,43 @@ async fn a_job_runs_to_its_result() {
 }
 
 #[tokio::test]
+async fn a_job_may_run_from_its_beginning() {
+    let all = fixture(Limits::default());
+    let new = NewJob {
+        parameters: asked("ok"),
+        parts: vec![("p".into(), Bytes::from_static(b"x"))],
+        execution: Some(Duration::from_secs(7)),
+        destruction: Some(all.clock.now().plus(Duration::from_secs(9))),
+        run: true,
+        ..NewJob::default()
+    };
+    let job = all.jobs.submit(new).await.unwrap();
+    assert_eq!(job.phase, Phase::Queued);
+    assert_eq!((job.execution.as_secs(), job.destruction.since(all.clock.now()).as_secs()), (7, 9));
+    assert_eq!(all.ended(&job).await.phase, Phase::Completed);
+    let id = job.id.as_str();
+    assert_eq!(&all.jobs.part(id, &None, "p").await.unwrap()[..], b"x");
+    assert!(matches!(all.jobs.part(id, &Some("ada".into()), "p").await, Err(JobError::Unknown)));
+    let mut rest = String::new();
+    let mut bytes = all.jobs.result_from(id, &None, "result", 2).await.unwrap();
+    std::io::Read::read_to_string(&mut bytes, &mut rest).unwrap();
+    assert_eq!(rest, "ne");
+}
+
+#[tokio::test]
 async fn a_failure_says_why() {
     let all = fixture(Limits::default());
     let done = all.ended(&all.run("fail").await).await;
     assert_eq!((done.phase, done.fault.unwrap().message.as_ref()), (Phase::Error, "no"));
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failure_too() {
+    let all = fixture(Limits::default());
+    let done = all.ended(&all.run("panic").await).await;
+    assert_eq!(done.phase, Phase::Error);
+    assert!(!done.fault.unwrap().message.contains("test"));
+    assert_eq!(all.ended(&all.run("ok").await).await.phase, Phase::Completed, "its turn is free again");
 }
 
 #[tokio::test]
@@ -190,7 +230,9 @@ async fn a_job_takes_parameters_until_it_runs() {
     assert_eq!(&all.ports.store.part(&job.id, "p").unwrap()[..], b"x");
     all.jobs.run(job.id.as_str(), &None).await.unwrap();
     all.ended(&job).await;
-    assert!(all.jobs.amend(job.id.as_str(), &None, asked("fail"), Vec::new()).await.is_err());
+    let late = vec![("p".into(), Bytes::from_static(b"y"))];
+    assert!(all.jobs.amend(job.id.as_str(), &None, asked("fail"), late).await.is_err());
+    assert_eq!(&all.ports.store.part(&job.id, "p").unwrap()[..], b"x", "refused as a whole");
 }
 
 #[tokio::test]
@@ -218,7 +260,7 @@ async fn times_are_kept_within_the_limits() {
 async fn a_job_that_takes_too_long_is_ended() {
     let all = fixture(Limits { execution: Duration::from_millis(20), ..Limits::default() });
     let done = all.ended(&all.run("hang").await).await;
-    assert_eq!(done.phase, Phase::Error);
+    assert_eq!(done.phase, Phase::Aborted);
     assert!(done.fault.unwrap().message.contains("execution duration"));
 }
 
