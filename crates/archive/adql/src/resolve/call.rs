@@ -9,6 +9,7 @@ use super::predicate::{boolean, like};
 use crate::ast::{self, Arguments, Call};
 use crate::functions::table::{Callee, Definition, Form, Parameter, Rewrite, Wants, Yields};
 use crate::functions::{Aggregator, Function};
+use crate::lift;
 use crate::limits;
 use crate::span::Span;
 use crate::suggest::nearest;
@@ -170,6 +171,12 @@ impl Resolver<'_> {
     fn aggregated(&mut self, aggregator: Aggregator, called: &Called<'_>) -> Result<Vec<Expr>> {
         let (_, mut arguments) = self.arguments(called)?;
         let span = called.arguments.first().map_or(called.span, ast::Expr::span);
+        // An alias may stand for one.
+        let aggregates =
+            |argument: &Expr| lift::any(argument, &mut |it| matches!(it.kind, Kind::Aggregate(_)));
+        if arguments.iter().any(aggregates) {
+            return Err(Error::at(Problem::MisplacedAggregate("another one's argument"), span));
+        }
         let Some(first) = arguments.first_mut() else { return Ok(arguments) };
         let taken = std::mem::replace(first, Expr::computed(Value::Null, Type::Null));
         *first = match aggregator {
