@@ -10,6 +10,7 @@
 //! result. What happens after the first byte can only be told at the end: a query that fails is a tail that says so
 //! (DALI 1.1 4.4.1), never a second document.
 
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
@@ -35,20 +36,20 @@ pub(crate) trait Rows: Send {
 
 /// Rows of which the first are here already.
 pub(crate) struct Begun<R> {
-    first: Option<RecordBatch>,
+    first: VecDeque<RecordBatch>,
     rest: R,
 }
 
 impl<R> Begun<R> {
     /// Puts `first` before `rest`.
-    pub(crate) fn new(first: Option<RecordBatch>, rest: R) -> Self {
-        Self { first, rest }
+    pub(crate) fn new(first: Vec<RecordBatch>, rest: R) -> Self {
+        Self { first: first.into(), rest }
     }
 }
 
 impl<R: Rows> Rows for Begun<R> {
     async fn next(&mut self) -> Result<Option<RecordBatch>, QueryError> {
-        match self.first.take() {
+        match self.first.pop_front() {
             Some(batch) => Ok(Some(batch)),
             None => self.rest.next().await,
         }
@@ -82,72 +83,104 @@ pub(crate) enum Lost {
     Io(#[from] io::Error),
 }
 
-/// A result under way: its writer, its compressor, and what is encoded and not yet taken.
-pub(crate) struct Pieces {
-    writer: Box<dyn TableWriter>,
+/// Bytes on their way through a compressor, if there is one, and those that are not yet taken.
+pub(crate) struct Coded {
     coder: Option<coding::Encoder>,
-    buffer: Vec<u8>,
-    step: usize,
+    /// What is made and not yet taken.
+    pub(crate) buffer: Vec<u8>,
 }
 
-impl Pieces {
-    /// A result in the writer's format, in this coding.
-    pub(crate) fn new(writer: Box<dyn TableWriter>, coding: Option<Coding>) -> io::Result<Self> {
+impl Coded {
+    /// Nothing yet, in this coding.
+    pub(crate) fn new(coding: Option<Coding>) -> io::Result<Self> {
         let coder = coding.map(coding::Encoder::new).transpose()?;
-        Ok(Self { writer, coder, buffer: Vec::new(), step: ROWS_FIRST })
+        Ok(Self { coder, buffer: room() })
     }
 
-    fn begin(&mut self) {
-        self.buffer.reserve(PIECE_BYTES + PIECE_BYTES / 4);
-        self.writer.begin(&mut self.buffer);
-    }
-
-    fn is_full(&self) -> bool {
+    /// Whether there is enough for a piece.
+    pub(crate) fn is_full(&self) -> bool {
         self.buffer.len() >= PIECE_BYTES
     }
 
-    /// Encodes rows from `at` on until there is a piece or the batch ends; where it stopped.
-    fn rows(&mut self, batch: &RecordBatch, mut at: usize) -> Result<usize, WriteError> {
-        let rows = batch.num_rows();
-        while at < rows && !self.is_full() {
-            let until = rows.min(at + self.step);
-            let before = self.buffer.len();
-            self.writer.rows(batch, at..until, &mut self.buffer)?;
-            self.learn(until - at, self.buffer.len() - before);
-            at = until;
-        }
-        Ok(at)
-    }
-
-    /// The next step fills about one piece, and is no leap.
-    fn learn(&mut self, rows: usize, bytes: usize) {
-        let wanted = (rows * PIECE_BYTES).checked_div(bytes).unwrap_or(ROWS_STEP_MAX);
-        self.step = wanted.clamp(1, (rows * 4).clamp(1, ROWS_STEP_MAX));
-    }
-
-    /// Takes what is encoded; `flush` forces everything out of the compressor.
-    fn take(&mut self, flush: bool) -> io::Result<Vec<u8>> {
-        let Some(coder) = &mut self.coder else {
-            let fresh = Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 4);
-            return Ok(std::mem::replace(&mut self.buffer, fresh));
-        };
+    /// Takes what is made; `flush` forces everything out of the compressor.
+    pub(crate) fn take(&mut self, flush: bool) -> io::Result<Vec<u8>> {
+        let Some(coder) = &mut self.coder else { return Ok(std::mem::replace(&mut self.buffer, room())) };
         coder.write(&self.buffer)?;
         self.buffer.clear();
         if flush { coder.flush() } else { Ok(coder.ready()) }
     }
 
-    fn finish(mut self, end: &End) -> io::Result<Vec<u8>> {
-        self.writer.finish(end, &mut self.buffer);
+    /// Takes all that is left.
+    pub(crate) fn finish(self) -> io::Result<Vec<u8>> {
         let Some(mut coder) = self.coder else { return Ok(self.buffer) };
         coder.write(&self.buffer)?;
         coder.finish()
     }
 }
 
+fn room() -> Vec<u8> {
+    Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 4)
+}
+
+/// How many rows make a step, as far as the rows before tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step(usize);
+
+impl Default for Step {
+    fn default() -> Self {
+        Self(ROWS_FIRST)
+    }
+}
+
+impl Step {
+    /// The end of the step that begins at `at`, of so many rows.
+    pub(crate) fn until(self, at: usize, rows: usize) -> usize {
+        rows.min(at + self.0)
+    }
+
+    /// Learns from a step: the next one fills about one piece, and is no leap.
+    pub(crate) fn learn(&mut self, rows: usize, bytes: usize) {
+        let wanted = (rows * PIECE_BYTES).checked_div(bytes).unwrap_or(ROWS_STEP_MAX);
+        self.0 = wanted.clamp(1, (rows * 4).clamp(1, ROWS_STEP_MAX));
+    }
+}
+
+/// A result under way: its writer, and what is encoded and not yet taken.
+pub(crate) struct Pieces {
+    writer: Box<dyn TableWriter>,
+    out: Coded,
+    step: Step,
+}
+
+impl Pieces {
+    /// A result in the writer's format, in this coding.
+    pub(crate) fn new(writer: Box<dyn TableWriter>, coding: Option<Coding>) -> io::Result<Self> {
+        Ok(Self { writer, out: Coded::new(coding)?, step: Step::default() })
+    }
+
+    /// Encodes rows from `at` on until there is a piece or the batch ends; where it stopped.
+    fn rows(&mut self, batch: &RecordBatch, mut at: usize) -> Result<usize, WriteError> {
+        let rows = batch.num_rows();
+        while at < rows && !self.out.is_full() {
+            let until = self.step.until(at, rows);
+            let before = self.out.buffer.len();
+            self.writer.rows(batch, at..until, &mut self.out.buffer)?;
+            self.step.learn(until - at, self.out.buffer.len() - before);
+            at = until;
+        }
+        Ok(at)
+    }
+
+    fn finish(mut self, end: &End) -> io::Result<Vec<u8>> {
+        self.writer.finish(end, &mut self.out.buffer);
+        self.out.finish()
+    }
+}
+
 /// Encodes all rows into the sink, and answers how it ended. The rows are let go before the last piece is pushed, so a
 /// query has ended when its client is not through yet.
 pub(crate) async fn run(mut rows: impl Rows, mut pieces: Pieces, sink: &mut impl Sink) -> Result<End, Lost> {
-    pieces.begin();
+    pieces.writer.begin(&mut pieces.out.buffer);
     let end = all(&mut rows, &mut pieces, sink).await?;
     drop(rows);
     sink.push(pieces.finish(&end)?).await?;
@@ -164,8 +197,8 @@ async fn all(rows: &mut impl Rows, pieces: &mut Pieces, sink: &mut impl Sink) ->
                         Ok(at) => at,
                         Err(error) => return Ok(End::Failed(unwritable(&error))),
                     };
-                    if pieces.is_full() {
-                        sink.push(pieces.take(false)?).await?;
+                    if pieces.out.is_full() {
+                        sink.push(pieces.out.take(false)?).await?;
                     }
                 }
             }
@@ -191,38 +224,35 @@ async fn next(
     if let Some(batch) = ready.await {
         return Ok(batch);
     }
-    if !pieces.buffer.is_empty() {
-        sink.push(pieces.take(true)?).await?;
+    if !pieces.out.buffer.is_empty() {
+        sink.push(pieces.out.take(true)?).await?;
     }
     sink.during(batch).await
 }
 
 /// Why a row could not be written, for the tail of the result.
-fn unwritable(error: &WriteError) -> Arc<str> {
+pub(crate) fn unwritable(error: &WriteError) -> Arc<str> {
     match error {
         WriteError::Value { .. } | WriteError::TooLarge { .. } => error.to_string().into(),
         WriteError::Physical { .. } => fault::late(QueryError::internal(error)).into(),
     }
 }
 
-/// A whole result that is here already, in one buffer.
+/// A whole result that is here already, in one buffer; or why one of its rows cannot be written.
 pub(crate) fn whole(
     mut writer: Box<dyn TableWriter>,
     batches: &[RecordBatch],
-    overflow: bool,
+    end: &End,
     capacity: usize,
-) -> (Vec<u8>, End) {
+) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(capacity);
     writer.begin(&mut out);
-    let mut end = if overflow { End::Overflow } else { End::Complete };
     for batch in batches {
-        if let Err(error) = writer.rows(batch, 0..batch.num_rows(), &mut out) {
-            end = End::Failed(unwritable(&error));
-            break;
-        }
+        let written = writer.rows(batch, 0..batch.num_rows(), &mut out);
+        written.map_err(|error| unwritable(&error).to_string())?;
     }
-    writer.finish(&end, &mut out);
-    (out, end)
+    writer.finish(end, &mut out);
+    Ok(out)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! too.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -32,18 +31,8 @@ pub(crate) struct File {
     pub(crate) part: String,
     /// Its media type, where the client said it.
     pub(crate) media: Option<String>,
-    /// What it holds.
-    pub(crate) content: Content,
-}
-
-/// The bytes of a file.
-#[derive(Clone, Debug)]
-pub(crate) enum Content {
-    /// In memory: a slice of the request's body.
-    Memory(Bytes),
-    /// On disk: what a job keeps.
-    #[allow(dead_code)] // jobs keep their uploads so
-    Stored(PathBuf),
+    /// What it holds: a slice of the request's body.
+    pub(crate) bytes: Bytes,
 }
 
 impl<'r> Form<'r> {

@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use http::HeaderValue;
-use trifid_archive_adql::types::Field;
+use trifid_archive_engine::archive::Plan;
 use trifid_archive_model::csv::{self, Delimiter};
 use trifid_archive_model::votable::{self, Serialization, Version};
 use trifid_archive_model::write::{Head, TableWriter};
-use trifid_archive_model::{html, json, text};
+use trifid_archive_model::{html, ipc, json, text};
 
 use crate::fault::{ErrorForm, Fault, VOTABLE, quoted};
 
@@ -48,8 +48,20 @@ pub(crate) enum Format {
     Text,
     /// A page for a browser.
     Html,
+    /// FITS: a binary table.
+    Fits,
+    /// Arrow IPC as a stream.
+    Arrow,
     /// What the roof brought.
     Extra(Arc<dyn ExtraFormat>),
+}
+
+/// How a result is written.
+pub(crate) enum Target {
+    /// Row by row, the tail decides.
+    Stream(Box<dyn TableWriter>),
+    /// When it is whole: see `fits`.
+    Fits(Head),
 }
 
 /// A format with the media type under which its result goes out.
@@ -90,6 +102,8 @@ enum Kind {
     Json,
     Text,
     Html,
+    Fits,
+    Arrow,
 }
 
 macro_rules! ivoid {
@@ -121,6 +135,8 @@ const ROWS: &[Row] = &[
     Row("text/xml", &[], None, Kind::Votable(Serialization::TableData)),
     Row("text/csv;header=present", &["csv"], None, Kind::Csv),
     Row("text/tab-separated-values", &["tsv"], None, Kind::Tsv),
+    Row("application/fits", &["fits"], None, Kind::Fits),
+    Row("application/vnd.apache.arrow.stream", &["arrow"], None, Kind::Arrow),
     Row("application/json", &["json"], None, Kind::Json),
     Row("text/plain", &["text", "txt"], None, Kind::Text),
     Row("text/html", &["html"], None, Kind::Html),
@@ -174,6 +190,8 @@ impl Formats {
             Kind::Json => Format::Json,
             Kind::Text => Format::Text,
             Kind::Html => Format::Html,
+            Kind::Fits => Format::Fits,
+            Kind::Arrow => Format::Arrow,
         }
     }
 
@@ -204,6 +222,8 @@ impl Formats {
             "application/json" => Format::Json,
             "text/plain" => Format::Text,
             "text/html" => Format::Html,
+            "application/fits" => Format::Fits,
+            "application/vnd.apache.arrow.stream" => Format::Arrow,
             name => {
                 let same = |extra: &&Arc<dyn ExtraFormat>| Media::parse(extra.media()).name == name;
                 Format::Extra(Arc::clone(self.extra.iter().find(same)?))
@@ -267,23 +287,25 @@ impl<'m> Media<'m> {
 }
 
 impl Format {
-    /// A writer of one result.
-    pub(crate) fn writer(&self, head: Head) -> Box<dyn TableWriter> {
-        match self {
+    /// The way in which one result is written.
+    pub(crate) fn target(&self, head: Head) -> Target {
+        Target::Stream(match self {
             Self::Votable(options) => Box::new(votable::Writer::new(*options, head)),
             Self::Csv => Box::new(csv::Writer::new(head.fields, Delimiter::Comma)),
             Self::Tsv => Box::new(csv::Writer::new(head.fields, Delimiter::Tab)),
             Self::Json => Box::new(json::Writer::new(head)),
             Self::Text => Box::new(text::Writer::new(head)),
             Self::Html => Box::new(html::Writer::page(head)),
+            Self::Arrow => Box::new(ipc::Writer::new(head)),
             Self::Extra(extra) => extra.writer(head),
-        }
+            Self::Fits => return Target::Fits(head),
+        })
     }
 
     /// Whether a result tells itself that rows were withheld, or that it broke off.
     pub(crate) fn tells_end(&self) -> bool {
         match self {
-            Self::Votable(_) | Self::Json | Self::Text | Self::Html => true,
+            Self::Votable(_) | Self::Json | Self::Text | Self::Html | Self::Fits | Self::Arrow => true,
             Self::Csv | Self::Tsv => false,
             Self::Extra(extra) => extra.tells_end(),
         }
@@ -294,12 +316,11 @@ impl Format {
         !matches!(self, Self::Extra(_))
     }
 
-    /// What of the columns is rendered once per plan: a number for the rendering, and the rendering.
-    pub(crate) fn rendering(&self) -> Option<(usize, impl Fn(&[Field]) -> Arc<[u8]> + use<>)> {
+    /// The columns as the format renders them, kept with their plan once they are.
+    pub(crate) fn rendered(&self, plan: &Plan) -> Option<Arc<[u8]>> {
         let Self::Votable(votable::Options { serialization, .. }) = *self else { return None };
-        Some((serialization as usize, move |fields: &[Field]| {
-            votable::render_fields(fields, serialization, false)
-        }))
+        let render = || votable::render_fields(&plan.fields, serialization, false);
+        Some(plan.rendered.get(serialization as usize, render))
     }
 
     /// How a browser takes the result: what it can show it shows, the rest becomes a file.
@@ -311,6 +332,8 @@ impl Format {
             Self::Json => HeaderValue::from_static("inline; filename=\"result.json\""),
             Self::Text => HeaderValue::from_static("inline; filename=\"result.txt\""),
             Self::Html => HeaderValue::from_static("inline; filename=\"result.html\""),
+            Self::Fits => HeaderValue::from_static("attachment; filename=\"result.fits\""),
+            Self::Arrow => HeaderValue::from_static("attachment; filename=\"result.arrow\""),
             Self::Extra(extra) => {
                 let value = format!("attachment; filename=\"result.{}\"", extra.extension());
                 HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("attachment"))

@@ -82,3 +82,6 @@ pub(crate) const FIRST_ROWS_WAIT: Duration = Duration::from_secs(20);
 
 /// Columns that the page for people lists; with more it lists tables alone.
 pub(crate) const PAGE_COLUMNS_MAX: usize = 2_000;
+
+/// How long each of the next rows may take as long as the result is small.
+pub(crate) const MORE_ROWS_WAIT: Duration = Duration::from_millis(2);

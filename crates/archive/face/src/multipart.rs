@@ -10,7 +10,7 @@ use bytes::Bytes;
 use memchr::memmem;
 
 use crate::fault::Fault;
-use crate::form::{Content, File, Form, not_utf8};
+use crate::form::{File, Form, not_utf8};
 use crate::limits::{BOUNDARY_BYTES_MAX, FIELD_BYTES_MAX, PART_HEADER_BYTES_MAX, PARTS_MAX};
 
 /// Adds the parts of `body` to `form`; `media` is the whole `Content-Type`.
@@ -111,7 +111,7 @@ fn add<'r>(part: Part, form: &mut Form<'r>) -> Result<(), Fault> {
     let media = field(header, "content-type").map(str::to_owned);
     let is_file = parameter(disposition, "filename").is_some() || media.as_deref().is_some_and(is_table);
     if is_file {
-        form.files.push(File { part: name, media, content: Content::Memory(part.content) });
+        form.files.push(File { part: name, media, bytes: part.content });
         return Ok(());
     }
     if part.content.len() > FIELD_BYTES_MAX {
@@ -120,7 +120,7 @@ fn add<'r>(part: Part, form: &mut Form<'r>) -> Result<(), Fault> {
     let value = std::str::from_utf8(&part.content).map_err(|_| not_utf8())?;
     // A table may come in a part that says neither that it is a file nor what it is; UPLOAD may refer to any part.
     form.push(Cow::Owned(name.clone()), Cow::Owned(value.to_owned()))?;
-    form.files.push(File { part: name, media, content: Content::Memory(part.content) });
+    form.files.push(File { part: name, media, bytes: part.content });
     Ok(())
 }
 

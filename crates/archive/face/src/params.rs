@@ -3,8 +3,6 @@
 //! Names ignore case, values do not, and what is not known is ignored (DALI 1.1 3.1). An empty value is none. A
 //! parameter that may stand once must not stand twice, except with the same value again; UPLOAD adds up.
 
-use std::borrow::Cow;
-
 use trifid_archive_adql::language::Language;
 
 use crate::fault::{Fault, quoted};
@@ -104,8 +102,8 @@ impl<'f> Params<'f> {
     }
 }
 
-fn set<'f>(place: &mut Option<&'f str>, name: Name, value: &'f Cow<'_, str>) -> Result<(), Fault> {
-    if place.is_some_and(|before| before != value.as_ref()) {
+fn set<'f>(place: &mut Option<&'f str>, name: Name, value: &'f str) -> Result<(), Fault> {
+    if place.is_some_and(|before| before != value) {
         let (name, _) =
             Name::ALL.iter().find(|(_, known)| *known == name).expect("every name is in the list");
         return Err(Fault::invalid(format!(
@@ -232,7 +230,7 @@ mod tests {
     #[test]
     fn numbers_beyond_counting_are_no_bound() {
         check("MAXREC=99999999999999999999999", |params| {
-            assert_eq!(params.unwrap().max_rows, Some(u64::MAX))
+            assert_eq!(params.unwrap().max_rows, Some(u64::MAX));
         });
     }
 

@@ -9,7 +9,7 @@
 //! Writing goes to the page cache, some 100 microseconds for a piece, on a thread of the compute pool.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,6 +50,11 @@ impl Spool {
         let file = tempfile::tempfile_in(&self.folder)?;
         self.begun.fetch_add(1, Ordering::Relaxed);
         Ok(Tape { file, written: 0, read: 0, held: 0, spool: Arc::clone(self) })
+    }
+
+    /// A new file for what is read more than once.
+    pub(crate) fn scratch(self: &Arc<Self>) -> io::Result<Scratch> {
+        Ok(Scratch(self.open()?))
     }
 
     fn take(&self, bytes: u64) -> bool {
@@ -95,13 +100,6 @@ impl Tape {
         Ok(Wrote::Whole)
     }
 
-    /// Overwrites bytes near the beginning that have not been read yet: a header that needs the number of rows.
-    pub(crate) fn patch(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        debug_assert!(self.read == 0 && at + bytes.len() as u64 <= self.written);
-        self.file.seek(SeekFrom::Start(at))?;
-        self.file.write_all(bytes)
-    }
-
     /// Whether everything written has been read.
     pub(crate) fn is_empty(&self) -> bool {
         self.read == self.written
@@ -121,6 +119,31 @@ impl Tape {
             (self.read, self.written) = (0, 0);
         }
         Ok(Bytes::from(bytes))
+    }
+}
+
+/// A file of the spool that is written, then read from its beginning as often as is needed.
+#[derive(Debug)]
+pub(crate) struct Scratch(Tape);
+
+impl Scratch {
+    /// What was written.
+    pub(crate) fn read(&mut self) -> io::Result<BufReader<&mut File>> {
+        self.0.file.rewind()?;
+        Ok(BufReader::with_capacity(SPOOL_READ_BYTES, &mut self.0.file))
+    }
+}
+
+impl io::Write for Scratch {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes)? {
+            Wrote::Whole => Ok(bytes.len()),
+            Wrote::Full => Err(io::ErrorKind::QuotaExceeded.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -178,13 +201,19 @@ mod tests {
     }
 
     #[test]
-    fn a_header_can_be_mended() {
+    fn a_scratch_file_is_read_as_often_as_needed() {
         let folder = tempfile::tempdir().unwrap();
-        let mut tape = Spool::new(folder.path().to_owned(), 100).open().unwrap();
-        tape.write(b"rows=0000 ").unwrap();
-        tape.write(b"abc").unwrap();
-        tape.patch(5, b"0003").unwrap();
-        tape.write(b"d").unwrap();
-        assert_eq!(drained(&mut tape), b"rows=0003 abcd");
+        let spool = Spool::new(folder.path().to_owned(), 10);
+        let mut scratch = spool.scratch().unwrap();
+        scratch.write_all(b"0123").unwrap();
+        scratch.write_all(b"456789").unwrap();
+        for _ in 0..2 {
+            let mut text = String::new();
+            scratch.read().unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "0123456789");
+        }
+        assert_eq!(scratch.write_all(b"x").unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
+        drop(scratch);
+        assert_eq!(spool.used_bytes(), 0);
     }
 }

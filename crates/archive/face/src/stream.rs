@@ -133,51 +133,6 @@ impl Sink for Outlet {
     }
 }
 
-/// A sink that keeps everything on a tape: for formats whose head needs what only the end tells.
-pub(crate) struct Held {
-    tape: Tape,
-    /// Notices the client's leaving.
-    sender: BodySender,
-}
-
-impl Held {
-    /// A result that is held back until it is whole.
-    pub(crate) fn new(sender: BodySender, spool: &Arc<Spool>) -> Result<Self, Lost> {
-        Ok(Self { tape: spool.open()?, sender })
-    }
-
-    /// Mends the head.
-    pub(crate) fn patch(&mut self, at: u64, bytes: &[u8]) -> Result<(), Lost> {
-        Ok(self.tape.patch(at, bytes)?)
-    }
-
-    /// Lets it go.
-    pub(crate) async fn release(mut self) -> Result<(), Lost> {
-        while !self.tape.is_empty() {
-            let slot = self.sender.slot().await?;
-            slot.put(self.tape.read()?);
-        }
-        Ok(self.sender.finish().await?)
-    }
-}
-
-impl Sink for Held {
-    async fn push(&mut self, piece: Vec<u8>) -> Result<(), Lost> {
-        match self.tape.write(&piece)? {
-            Wrote::Whole => Ok(()),
-            Wrote::Full => Err(Lost::Io(std::io::ErrorKind::StorageFull.into())),
-        }
-    }
-
-    async fn during<T: Send>(&mut self, work: impl Future<Output = T> + Send) -> Result<T, Lost> {
-        tokio::select! {
-            biased;
-            done = work => Ok(done),
-            () = self.sender.gone() => Err(Lost::Gone),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt as _;
@@ -315,26 +270,5 @@ mod tests {
         outlet.push(b"rows".to_vec()).await.unwrap();
         outlet.tear().await.unwrap();
         assert!(body.collect().await.is_err());
-    }
-
-    #[tokio::test]
-    async fn a_held_result_is_mended_before_it_goes() {
-        let fixture = fixture(1 << 30);
-        let (sender, body) = Body::channel(4);
-        let mut held = Held::new(sender, &fixture.spool).unwrap();
-        run(Given::new([counting(0, 3)]), pieces(), &mut held).await.unwrap();
-        held.patch(0, b"HEAD").unwrap();
-        let task = tokio::spawn(held.release());
-        assert!(read(body).await.starts_with("HEAD\n"));
-        task.await.unwrap().unwrap();
-    }
-
-    #[tokio::test]
-    async fn what_is_held_back_is_bounded() {
-        let fixture = fixture(1000);
-        let (sender, _body) = Body::channel(4);
-        let mut held = Held::new(sender, &fixture.spool).unwrap();
-        let outcome = run(Given::new([counting(0, 100)]), pieces(), &mut held).await;
-        assert!(matches!(outcome, Err(Lost::Io(_))));
     }
 }

@@ -11,9 +11,8 @@ fn check(media: &str, body: impl Into<Bytes>) -> Result<(Vec<String>, Vec<String
     read(media, &body, &mut form)?;
     let pairs = form.pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let file = |file: &File| {
-        let Content::Memory(bytes) = &file.content else { panic!("a part is in memory") };
         let media = file.media.as_deref().unwrap_or("-");
-        format!("{} {media} {}", file.part, String::from_utf8_lossy(bytes))
+        format!("{} {media} {}", file.part, String::from_utf8_lossy(&file.bytes))
     };
     Ok((pairs, form.files.iter().map(file).collect()))
 }
