@@ -28,6 +28,12 @@ pub fn region(bytes: &[u8]) {
     shape(&region);
 }
 
+/// Target `votable`: a document in any serialisation. What is read and can be written is read back, and written the
+/// same again.
+pub fn votable(bytes: &[u8]) {
+    crate::votable::fuzz::document(bytes);
+}
+
 fn shape(region: &Region) {
     let geometry = Geometry::from(region.clone());
     let prepared = Prepared::from_region(region);
