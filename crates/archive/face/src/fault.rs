@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use trifid_archive_engine::QueryError;
 use trifid_base_web::{Body, Response, ShellProblem};
@@ -19,6 +19,8 @@ use crate::xml;
 pub(crate) enum Fault {
     /// 400: a parameter, a query, an upload.
     Invalid(Cow<'static, str>),
+    /// 403: not in the state in which things are.
+    Forbidden(Cow<'static, str>),
     /// 404: no such resource.
     NotFound(Cow<'static, str>),
     /// 405: the resource takes other methods.
@@ -27,6 +29,8 @@ pub(crate) enum Fault {
     TooLarge(Cow<'static, str>),
     /// 415: a body of another kind.
     Unsupported(Cow<'static, str>),
+    /// 416: bytes beyond those that there are.
+    Beyond(u64),
     /// 503: try again.
     Busy(Cow<'static, str>),
     /// 503: it took too long; the same again will too.
@@ -68,10 +72,12 @@ impl Fault {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Unsupported(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Beyond(_) => StatusCode::RANGE_NOT_SATISFIABLE,
             Self::Busy(_) | Self::TimedOut(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Shell(problem) => problem.status(),
@@ -82,6 +88,7 @@ impl Fault {
     pub(crate) fn message(&self) -> Cow<'_, str> {
         match self {
             Self::Invalid(message)
+            | Self::Forbidden(message)
             | Self::NotFound(message)
             | Self::TooLarge(message)
             | Self::Unsupported(message)
@@ -89,6 +96,9 @@ impl Fault {
             | Self::TimedOut(message) => Cow::Borrowed(message),
             Self::MethodNotAllowed(allow) => {
                 Cow::Owned(format!("this resource takes {} only", allow.to_str().unwrap_or_default()))
+            }
+            Self::Beyond(bytes) => {
+                Cow::Owned(format!("there are {bytes} bytes, and none of those asked for"))
             }
             Self::Internal => {
                 Cow::Borrowed("the request failed for a reason of the service's own; the operator can see it")
@@ -108,7 +118,12 @@ impl Fault {
         match self {
             Self::MethodNotAllowed(allow) => drop(headers.insert(ALLOW, allow)),
             Self::Busy(_) => drop(headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S))),
+            Self::Beyond(bytes) => {
+                let range = HeaderValue::try_from(format!("bytes */{bytes}"));
+                headers.extend(range.map(|range| (CONTENT_RANGE, range)));
+            }
             Self::Invalid(_)
+            | Self::Forbidden(_)
             | Self::NotFound(_)
             | Self::TooLarge(_)
             | Self::Unsupported(_)

@@ -84,6 +84,7 @@ pub(crate) struct Listed<'a> {
 }
 
 /// The formats of this service.
+#[derive(Clone)]
 pub(crate) struct Formats {
     extra: Vec<Arc<dyn ExtraFormat>>,
     /// How rows are carried where nobody says it.

@@ -1,4 +1,4 @@
-//! The archive door over HTTP: TAP 1.1, DALI 1.1, VOSI 1.1, TAPRegExt 1.0 and simple cone search.
+//! The archive door over HTTP: TAP 1.1, UWS 1.1, DALI 1.1, VOSI 1.1, TAPRegExt 1.0 and simple cone search.
 //!
 //! ```text
 //! request -> route -> form, multipart -> params -> query::Checked -> engine
@@ -34,23 +34,27 @@ mod percent;
 mod query;
 mod resources;
 mod route;
+mod runner;
 mod settings;
 mod spool;
 mod stats;
 mod stream;
 mod upload;
+mod uws;
 mod xml;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, SERVER};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
+use trifid_archive_engine::QueryError;
 use trifid_archive_engine::archive::Archive;
 use trifid_archive_engine::catalogue::Snapshot;
-use trifid_archive_engine::jobs::Limits as JobLimits;
+use trifid_archive_engine::compute::Ticket;
+use trifid_archive_engine::jobs::{JobRunner, Jobs, Limits as JobLimits};
 use trifid_archive_engine::obscore;
 use trifid_base_runtime::Clock;
 use trifid_base_web::router::Outcome;
@@ -63,6 +67,7 @@ use format::Formats;
 use resources::tables::Detail;
 use resources::{availability, capabilities, examples, page, tables};
 use route::Operation;
+use runner::Runner;
 use spool::Spool;
 use stats::Counters;
 
@@ -100,6 +105,9 @@ pub struct ArchiveFace {
     formats: Formats,
     examples: Vec<Example>,
     jobs: JobLimits,
+    uws: Option<Jobs>,
+    /// Whether whoever asks waits for a turn in the pool however long that takes.
+    is_patient: bool,
     spool: Arc<Spool>,
     counters: Arc<Counters>,
     routes: Router<Operation>,
@@ -135,9 +143,42 @@ impl ArchiveFace {
             client: ports.client,
             examples: ports.examples,
             jobs: ports.jobs,
+            uws: None,
+            is_patient: false,
             archive,
             settings,
         }
+    }
+
+    /// What runs the jobs of this face: for the [`Jobs`] that are given to [`Self::with_jobs`] then.
+    pub fn runner(&self) -> Arc<dyn JobRunner> {
+        Arc::new(Runner::new(Self {
+            archive: Arc::clone(&self.archive),
+            settings: self.settings.clone(),
+            client: self.client.clone(),
+            formats: self.formats.clone(),
+            examples: Vec::new(),
+            jobs: self.jobs,
+            uws: None,
+            is_patient: true,
+            spool: Arc::clone(&self.spool),
+            counters: Arc::clone(&self.counters),
+            routes: route::table().expect("the table of routes does not contradict itself"),
+            started_micros: self.started_micros,
+            kept: ArcSwap::default(),
+        }))
+    }
+
+    /// The face, with jobs under `/async`; without them there is no such resource.
+    #[must_use]
+    pub fn with_jobs(self, jobs: Jobs) -> Self {
+        Self { jobs: *jobs.limits(), uws: Some(jobs), ..self }
+    }
+
+    /// A place in the queue of the compute pool.
+    fn queue(&self) -> Result<Ticket, QueryError> {
+        let compute = self.archive.compute();
+        if self.is_patient { Ok(compute.queue_patiently()) } else { compute.queue() }
     }
 
     /// What became of results so far.
@@ -182,6 +223,10 @@ impl ArchiveFace {
             Operation::Table => self.table(request, table),
             Operation::Examples => self.examples(request),
             Operation::Cone => Ok(self.cone(request, &table_name(table)?).await),
+            Operation::Uws(resource) => {
+                let named = |name| found.params.get(name).unwrap_or_default();
+                self.uws(request, resource, named(uws::JOB), named(uws::NAME)).await
+            }
         }
     }
 
@@ -286,8 +331,10 @@ fn table_name(raw: &str) -> Result<String, Fault> {
 /// A small document that is made for each request.
 fn xml(document: String) -> Response {
     let mut response = Response::new(Body::full(document));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/xml"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/xml"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(SERVER, HeaderValue::from_static(concat!("trifid/", env!("CARGO_PKG_VERSION"))));
     response
 }
 
@@ -319,7 +366,9 @@ impl Face for ArchiveFace {
                 | Operation::Tables
                 | Operation::Table
                 | Operation::Examples
-                | Operation::Cone => Access::Needs(Role::Read),
+                | Operation::Cone
+                // A job is a query too.
+                | Operation::Uws(_) => Access::Needs(Role::Read),
             },
             Outcome::NotFound | Outcome::MethodNotAllowed { .. } => Access::of_method(&head.method),
         }

@@ -85,3 +85,9 @@ pub(crate) const PAGE_COLUMNS_MAX: usize = 2_000;
 
 /// How long each of the next rows may take as long as the result is small.
 pub(crate) const MORE_ROWS_WAIT: Duration = Duration::from_millis(2);
+
+/// Bytes of the parameters of a job, names and values together: a query and what goes with it.
+pub(crate) const JOB_PARAMETERS_BYTES_MAX: usize = 8 << 20;
+
+/// Bytes of the name of a part that a job keeps: twice as many are the name of a file.
+pub(crate) const JOB_PART_NAME_BYTES_MAX: usize = 100;

@@ -96,6 +96,11 @@ impl Checked {
         Ok(archive.start(&self.prepared, Some(self.limit), Some(time))?)
     }
 
+    /// Starts the query of a job: it waits for its turn, and whoever runs jobs bounds its time.
+    pub(crate) fn start_patiently(&self, archive: &Archive) -> Result<Answer, Fault> {
+        Ok(archive.start_patiently(&self.prepared, Some(self.limit))?)
+    }
+
     /// The way in which the result is written.
     pub(crate) fn target(&self) -> Target {
         self.chosen.format.target(self.head())

@@ -4,6 +4,8 @@ use http::Method;
 use trifid_base_web::Router;
 use trifid_base_web::router::RouteError;
 
+use crate::uws;
+
 /// The path prefix under which the face is mounted.
 pub(crate) const ROOT: &str = "/tap";
 
@@ -33,6 +35,8 @@ pub(crate) enum Operation {
     Examples,
     /// A cone around a position (SCS 1.03).
     Cone,
+    /// Jobs (UWS 1.1 2.2.1).
+    Uws(uws::Resource),
 }
 
 /// The table of routes.
@@ -52,7 +56,10 @@ pub(crate) fn table() -> Result<Router<Operation>, RouteError> {
     let posts = [("/sync", O::Sync), ("/scs/{*table}", O::Cone)];
     let path = |path: &str| format!("{ROOT}{path}");
     let builder = gets.iter().fold(Router::builder(), |all, (at, op)| all.route(Method::GET, &path(at), *op));
-    posts.iter().fold(builder, |all, (at, op)| all.route(Method::POST, &path(at), *op)).build()
+    let builder = posts.iter().fold(builder, |all, (at, op)| all.route(Method::POST, &path(at), *op));
+    let jobs =
+        uws::ROUTES.iter().flat_map(|(at, methods, op)| methods.iter().map(move |method| (at, method, *op)));
+    jobs.fold(builder, |all, (at, method, op)| all.route(method.clone(), &path(at), O::Uws(op))).build()
 }
 
 #[cfg(test)]
@@ -83,6 +90,11 @@ mod tests {
             (Method::GET, "/tap/tables/ivoa.obscore", "Table ivoa.obscore"),
             (Method::GET, "/tap/tables/%22I/355%22.x", "Table %22I/355%22.x"),
             (Method::GET, "/tap/scs/a.b", "Cone a.b"),
+            (Method::POST, "/tap/async/", "Uws(List)"),
+            (Method::DELETE, "/tap/async/7f", "Uws(Job) 7f"),
+            (Method::GET, "/tap/async/7f/results/result", "Uws(Result) 7f result"),
+            (Method::GET, "/tap/async/7f/results/a/b", "404"),
+            (Method::PUT, "/tap/async/7f/phase", "405 GET, POST, HEAD, OPTIONS"),
             (Method::GET, "/tap/nothing", "404"),
             (Method::GET, "/tap//sync", "404"),
             (Method::DELETE, "/tap/sync", "405 GET, POST, HEAD, OPTIONS"),

@@ -42,8 +42,9 @@ section! {
         upload_rows: u64 = "1000000" in "rows",
         /// Bytes of a request with uploads at most, and of a table fetched from elsewhere.
         upload_bytes: Size = "64MiB",
-        /// Hosts that tables may be uploaded from by URL, `*` for any public one; none turns it off.
-        upload_hosts: Vec<String> = "",
+        /// Hosts that tables may be uploaded from by URL; `*` is any that the egress guard lets through, none turns it
+        /// off, although TAP wants http.
+        upload_hosts: Vec<String> = "*",
         /// How long fetching an uploaded table may take.
         upload_timeout: Span = "60s",
         /// How rows are carried where a client asks for a VOTable without saying how.
@@ -54,6 +55,8 @@ section! {
         spool_after: Span = "1s",
         /// What results that wait on disk for slow clients may take together.
         spool_limit: Size = "4GiB",
+        /// How long a client may wait for a change of its job in one request; keep it below http.request_timeout.
+        wait_limit: Span = "50s",
     }
 }
 
@@ -84,6 +87,7 @@ pub struct Resolved {
     pub(crate) compression: bool,
     pub(crate) spool_after: Duration,
     pub(crate) spool_limit_bytes: u64,
+    pub(crate) wait_limit: Duration,
 }
 
 /// What may be uploaded.
@@ -142,6 +146,7 @@ impl Options {
             compression: self.compression,
             spool_after: self.spool_after.into(),
             spool_limit_bytes: self.spool_limit.0,
+            wait_limit: self.wait_limit.into(),
         })
     }
 }
@@ -186,7 +191,7 @@ mod tests {
     fn the_defaults_hold_together() {
         let resolved = resolve(|_| ()).unwrap();
         assert_eq!(resolved.origin, Origin::Host { is_tls: false });
-        assert_eq!(resolved.upload.hosts, Hosts::None, "nothing is fetched unless it is allowed");
+        assert_eq!(resolved.upload.hosts, Hosts::Any, "the guard decides");
         assert_eq!(Options::default().resolve(true).unwrap().origin, Origin::Host { is_tls: true });
     }
 

@@ -126,7 +126,7 @@ pub(crate) async fn tables(
         found.push((spec.name.to_owned(), file));
     }
     let bounds = Bounds { rows: upload.rows, bytes: upload.bytes };
-    let ticket = face.archive.compute().queue()?;
+    let ticket = face.queue()?;
     let work = async move {
         let _turn = ticket.turn().await?;
         let read = |(name, file): &(String, File)| table(name, file, bounds).map(Arc::new);

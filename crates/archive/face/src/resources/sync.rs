@@ -241,7 +241,7 @@ async fn noted(counters: Arc<Counters>, sent: impl Future<Output = Result<End, L
     }
 }
 
-fn status(end: &End) -> HeaderValue {
+pub(crate) fn status(end: &End) -> HeaderValue {
     HeaderValue::from_static(match end {
         End::Complete => "OK",
         End::Overflow => "OVERFLOW",
@@ -270,7 +270,7 @@ fn whole(chosen: &Chosen, coding: Option<Coding>, body: Vec<u8>, end: &End) -> R
 
 /// The head of a result. GET may be answered again with the same only after asking here (TAP 1.1 2.2: POST always
 /// does).
-fn head(chosen: &Chosen, coding: Option<Coding>, body: Body) -> Response {
+pub(crate) fn head(chosen: &Chosen, coding: Option<Coding>, body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, chosen.media.clone());
