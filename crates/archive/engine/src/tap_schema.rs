@@ -153,7 +153,11 @@ fn keys(table: &str) -> Vec<KeyInfo> {
         "tables" => vec![key("schemas", &[("schema_name", "schema_name")])],
         "columns" => vec![key("tables", &[("table_name", "table_name")])],
         "key_columns" => vec![key("keys", &[("key_id", "key_id")])],
-        "keys" => vec![key("tables", &[("from_table", "table_name")])],
+        "keys" => {
+            let to = key("tables", &[("target_table", "table_name")]);
+            let to = KeyInfo { id: format!("{}.to", to.id).into(), ..to };
+            vec![key("tables", &[("from_table", "table_name")]), to]
+        }
         _ => Vec::new(),
     }
 }

@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use trifid_archive_adql::udf::{FeatureGroup, language_features};
+use trifid_archive_adql::functions::table::DEFINITIONS;
+use trifid_archive_adql::udf::{Feature, FeatureGroup, language_features, signature};
 use trifid_archive_engine::jobs::Limits as JobLimits;
 use trifid_archive_engine::obscore;
 
@@ -78,13 +79,34 @@ fn language(out: &mut String) {
          <version ivo-id=\"ivo://ivoa.net/std/ADQL#v2.1\">2.1</version>\
          <description>ADQL 2.1 with all optional features</description>\n",
     );
-    language_features().iter().for_each(|group| features(out, group));
+    groups().iter().for_each(|group| features(out, group));
     out.push_str("</language>\n");
+}
+
+/// The features of the language, as clients of today understand them. The group of conditional functions came with the
+/// last revision of ADQL 2.1 and validators refuse it; a client that reads its one function as a user-defined one
+/// can call it all the same.
+fn groups() -> Vec<FeatureGroup> {
+    let (late, mut groups): (Vec<_>, Vec<_>) =
+        language_features().into_iter().partition(|group| group.ivoid.ends_with("features-adql-conditional"));
+    let declared = late.into_iter().flat_map(|group| group.features).flat_map(|feature| signatures(&feature));
+    if let Some(udf) = groups.iter_mut().find(|group| group.ivoid.ends_with("features-udf")) {
+        udf.features.extend(declared);
+    }
+    groups
+}
+
+/// A function of the standard as if it were a user-defined one: each way to call it.
+fn signatures(feature: &Feature) -> Vec<Feature> {
+    let definition = DEFINITIONS.iter().find(|definition| definition.names.contains(&&*feature.form));
+    let forms = definition.into_iter().flat_map(|definition| definition.forms);
+    let signature = |form| Feature { form: signature(&feature.form, form), description: feature.description };
+    forms.map(signature).collect()
 }
 
 fn features(out: &mut String, group: &FeatureGroup) {
     out.push_str("<languageFeatures");
-    xml::attribute(out, "type", group.ivoid);
+    xml::attribute(out, "type", &spelled(group.ivoid));
     out.push_str(">\n");
     for feature in &group.features {
         out.push_str("<feature>");
@@ -93,6 +115,12 @@ fn features(out: &mut String, group: &FeatureGroup) {
         out.push_str("</feature>\n");
     }
     out.push_str("</languageFeatures>\n");
+}
+
+/// The identifier as TAPRegExt 1.0 spells it. Case does not count in one (IVOA Identifiers 2.0 2.1), but clients older
+/// than ADQL 2.1, which spells it in lower case, compare it byte by byte.
+fn spelled(ivoid: &str) -> String {
+    ivoid.replace("ivo://ivoa.net/std/tapregext#", "ivo://ivoa.net/std/TAPRegExt#")
 }
 
 fn format(out: &mut String, listed: &Listed<'_>) {

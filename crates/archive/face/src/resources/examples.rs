@@ -54,11 +54,12 @@ fn of(published: &Published) -> Vec<Example> {
     }];
     if let Some(position) = head.position {
         let column = |at: usize| identifier(&head.fields[at].name);
+        // In the words of ADQL 2.0, which every client understands.
         examples.push(Example {
             name: format!("A cone in {name}"),
             description: "Rows within one degree of the Pleiades.".into(),
             query: format!(
-                "SELECT TOP 100 *\nFROM {name}\nWHERE DISTANCE({}, {}, 56.75, 24.12) < 1",
+                "SELECT TOP 100 *\nFROM {name}\nWHERE 1 = CONTAINS(POINT('ICRS', {}, {}), CIRCLE('ICRS', 56.75, 24.12, 1))",
                 column(position.lon),
                 column(position.lat)
             ),
@@ -77,7 +78,7 @@ pub(crate) fn document(title: &str, examples: &[Example]) -> String {
     );
     xml::text(&mut out, title);
     out.push_str(
-        ": examples</title></head>\n<body vocab=\"ivo://ivoa.net/std/DALI-examples\">\n<h1>Examples</h1>\n",
+        ": examples</title></head>\n<body vocab=\"http://www.ivoa.net/rdf/examples#\">\n<h1>Examples</h1>\n",
     );
     for (at, example) in examples.iter().enumerate() {
         section(&mut out, at, example);

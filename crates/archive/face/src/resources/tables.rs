@@ -45,7 +45,7 @@ const PROLOGUE: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 pub(crate) fn document(snapshot: &Snapshot, detail: Detail) -> String {
     let mut out = String::with_capacity(64 << 10);
     out.push_str(PROLOGUE);
-    out.push_str("<vosi:tableset version=\"1.1\"");
+    out.push_str("<vosi:tableset");
     out.push_str(NAMESPACES);
     out.push_str(" xsi:type=\"vs:TableSet\">\n");
     for info in &snapshot.schemas {

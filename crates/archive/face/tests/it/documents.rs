@@ -36,7 +36,7 @@ async fn the_language_and_its_features_are_declared() {
     let groups: Vec<String> =
         xml.all("languageFeatures").iter().map(|group| group.get("type").to_owned()).collect();
     assert!(
-        groups.iter().all(|group| group.starts_with("ivo://ivoa.net/std/tapregext#features-")),
+        groups.iter().all(|group| group.starts_with("ivo://ivoa.net/std/TAPRegExt#features-")),
         "{groups:?}"
     );
     let forms = xml.texts("form");
@@ -48,7 +48,7 @@ async fn the_language_and_its_features_are_declared() {
 async fn limits_and_methods_are_those_of_the_options() {
     let door = Door::with(|options| {
         (options.output_default, options.output_limit, options.upload_rows) = (11, 22, 33);
-        options.upload_hosts = vec!["*".into()];
+        options.upload_hosts = vec!["data.example".into()];
     });
     let xml = door.get("/capabilities").await.xml();
     let limits = |path: &str| -> Vec<String> {
@@ -63,7 +63,10 @@ async fn limits_and_methods_are_those_of_the_options() {
     assert_eq!(limits("executionDuration/"), ["3600", "86400"]);
     let methods: Vec<String> =
         xml.all("uploadMethod").iter().map(|method| method.get("ivo-id").to_owned()).collect();
-    assert_eq!(methods, ["ivo://ivoa.net/std/TAPRegExt#upload-inline"], "nothing fetches without a client");
+    let method = |name: &str| format!("ivo://ivoa.net/std/TAPRegExt#upload-{name}");
+    assert_eq!(methods, [method("inline"), method("http"), method("https")]);
+    let door = Door::with(|options| options.upload_hosts.clear());
+    assert_eq!(door.get("/capabilities").await.xml().all("uploadMethod").len(), 1);
     assert!(xml.all("dataModel").is_empty(), "there is no ivoa.obscore");
 }
 

@@ -21,7 +21,7 @@ use trifid_archive_engine::tap_schema::with_tap_schema;
 use trifid_archive_face::{ArchiveFace, Options, Ports};
 use trifid_archive_model::batch;
 use trifid_base_runtime::{ManualClock, Timestamp};
-use trifid_base_web::{Face, Request};
+use trifid_base_web::{Face, Request, egress};
 
 /// Rows of `demo.many`: more than fits into what waits for one client.
 pub(crate) const MANY: i64 = 80_000;
@@ -208,6 +208,11 @@ impl Door {
     pub(crate) fn with(change: impl FnOnce(&mut Options)) -> Self {
         let mut options = Options::default();
         change(&mut options);
+        Self::fetching(options, &egress::Options::default())
+    }
+
+    /// A door that fetches from elsewhere so.
+    pub(crate) fn fetching(options: Options, egress: &egress::Options) -> Self {
         let schema = SchemaInfo {
             name: "demo".into(),
             description: Some("Shown & tried".into()),
@@ -220,7 +225,7 @@ impl Door {
         let ports = Ports {
             // 2026-01-01T00:00:00Z
             clock: Arc::new(ManualClock::new(Timestamp::from_micros(1_767_225_600_000_000))),
-            client: None,
+            client: Some(egress::Client::new(egress).unwrap()),
             spool: spool.path().join("spool"),
             formats: Vec::new(),
             examples: Vec::new(),
