@@ -10,10 +10,12 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, StringArray, UInt32Array, new_null_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow_schema::DataType;
 use trifid_archive_adql::types::Type;
 use trifid_archive_model::batch::physical;
 
 use crate::error::QueryError;
+use crate::limits::TEXT_BATCH_BYTES;
 
 /// The values of an expression.
 #[derive(Clone, Debug)]
@@ -64,8 +66,7 @@ impl Cells {
 
     /// Whether it is NULL in all rows, and says so without a look at them.
     pub fn is_null(&self) -> bool {
-        self.is_constant() && self.values().is_null(0)
-            || self.values().data_type() == &arrow_schema::DataType::Null
+        self.is_constant() && self.values().is_null(0) || self.values().data_type() == &DataType::Null
     }
 
     /// One value for each row.
@@ -75,6 +76,7 @@ impl Cells {
             Self::Constant(array, 1) => Ok(array),
             Self::Constant(array, rows) if array.is_null(0) => Ok(new_null_array(array.data_type(), rows)),
             Self::Constant(array, rows) => {
+                repeated(&array, rows)?;
                 let places = UInt32Array::from(vec![0; rows]);
                 arrow_select::take::take(&array, &places, None).map_err(QueryError::internal)
             }
@@ -85,6 +87,25 @@ impl Cells {
     pub(crate) const fn place(&self, row: usize) -> usize {
         if self.is_constant() { 0 } else { row }
     }
+}
+
+/// Refuses to write a long value (a text, a polygon) so often that it takes more memory than a batch may.
+pub(super) fn repeated(value: &ArrayRef, rows: usize) -> Result<(), QueryError> {
+    let bytes = match value.data_type() {
+        DataType::Utf8 => value.as_string::<i32>().value_length(0) as usize,
+        DataType::List(_) => value.as_list::<i32>().value_length(0) as usize * size_of::<f64>(),
+        _ => return Ok(()),
+    };
+    bounded(bytes.saturating_mul(rows))
+}
+
+/// Refuses to put out more text than is good for anybody.
+pub(super) fn bounded(bytes: usize) -> Result<(), QueryError> {
+    if bytes > TEXT_BATCH_BYTES {
+        let message = format!("values of more than {} MiB for one batch of rows", TEXT_BATCH_BYTES >> 20);
+        return Err(QueryError::TooLarge(message.into()));
+    }
+    Ok(())
 }
 
 /// How many values a loop over operands computes, and whether its result is one value for many rows.

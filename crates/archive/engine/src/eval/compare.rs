@@ -20,10 +20,11 @@ use super::cells::{
     Cells, Shape, any_null, bits, boolean_array, booleans, mismatch, nulls, pack, pairs_bits, primitive,
     sides, texts,
 };
+use super::constant::Constant;
 use super::logic;
 use crate::error::QueryError;
 
-/// From how many constants on IN looks them up in a set.
+/// From how many constants on IN looks values up in a set of them.
 const SET_FROM: usize = 8;
 
 /// Values in their total order.
@@ -36,6 +37,8 @@ pub(crate) trait Ordered: Copy {
     fn same(self, other: Self) -> bool;
     /// What to find it by.
     fn key(self) -> Self::Key;
+    /// The value of a constant of the type.
+    fn of(constant: &Constant) -> Option<Self>;
     /// Its place relative to the other.
     fn order(self, other: Self) -> Ordering {
         if self.below(other) {
@@ -58,6 +61,12 @@ macro_rules! ordered_whole {
             fn same(self, other: Self) -> bool { self == other }
             #[inline]
             fn key(self) -> Self::Key { self }
+            fn of(constant: &Constant) -> Option<Self> {
+                match constant {
+                    Constant::Integer(number) | Constant::Timestamp(number) => Self::try_from(*number).ok(),
+                    _ => None,
+                }
+            }
         }
     )*};
 }
@@ -75,11 +84,17 @@ macro_rules! ordered_real {
                 // One NaN, and -0 + 0 = 0.
                 if self.is_nan() { <$native>::NAN.to_bits() } else { (self + 0.0).to_bits() }
             }
+            fn of(constant: &Constant) -> Option<Self> {
+                match constant {
+                    Constant::Double(number) => Some(*number as $native),
+                    _ => None,
+                }
+            }
         }
     )*};
 }
 
-ordered_whole!(bool, u8, i16, i32, i64);
+ordered_whole!(u8, i16, i32, i64);
 ordered_real!(f32: u32, f64: u64);
 
 /// Runs `$body` with `$t` standing for the Arrow type of the values of `$ty`; `$text`, `$truth` and `$null` for types that
@@ -255,59 +270,60 @@ where
 
 /// value IN (list).
 pub(super) fn in_list(ty: Type, value: &Cells, list: &[Cells]) -> Result<Cells, QueryError> {
-    let many = list.len() >= SET_FROM && !value.is_constant() && list.iter().all(Cells::is_constant);
-    if many && !value.is_null() && ty != Type::Null {
-        return in_set(ty, value, list);
-    }
     let nowhere = Cells::constant(BooleanArray::from(vec![false]), value.rows());
     list.iter()
         .try_fold(nowhere, |found, one| logic::either(&found, &compare(Comparison::Equal, ty, value, one)?))
 }
 
-/// value IN (many constants).
-fn in_set(ty: Type, value: &Cells, list: &[Cells]) -> Result<Cells, QueryError> {
+/// value IN (constants), none of which is made an array.
+pub(super) fn in_constants(ty: Type, value: &Cells, list: &[Constant]) -> Result<Cells, QueryError> {
+    if value.is_null() && !list.is_empty() {
+        return Ok(Cells::null(Type::Boolean, value.rows()));
+    }
     let found = by_order!(ty,
-        T => in_primitives::<T>(value, list),
-        text: in_texts(value, list),
-        truth: in_truths(value, list),
+        T => among_numbers::<T>(value, list),
+        text: among_texts(value, list),
+        truth: among_truths(value, list),
         null: Err(not_ordered(ty)))?;
     let valid = value.values().nulls();
     // Not found among constants of which one is NULL: nobody knows (SQL's three-valued IN).
-    let nulls = match list.iter().any(Cells::is_null) {
+    let nulls = match list.contains(&Constant::Null) {
         true => NullBuffer::union(valid, Some(&NullBuffer::new(found.clone()))),
         false => valid.cloned(),
     };
-    Ok(Cells::Array(boolean_array(found, nulls)))
+    Ok(Shape::of(&[value], value.rows()).cells(boolean_array(found, nulls)))
 }
 
-fn in_primitives<T>(value: &Cells, list: &[Cells]) -> Result<BooleanBuffer, QueryError>
+fn among_numbers<T>(value: &Cells, list: &[Constant]) -> Result<BooleanBuffer, QueryError>
 where
     T: ArrowPrimitiveType<Native: Ordered>,
 {
-    let mut set = HashSet::with_capacity_and_hasher(list.len(), foldhash::fast::RandomState::default());
-    for one in list.iter().filter(|one| !one.is_null()) {
-        set.insert(primitive::<T>(one)?.value(0).key());
-    }
     let values = primitive::<T>(value)?.values();
+    let wanted: Vec<T::Native> = list.iter().filter_map(T::Native::of).collect();
+    if wanted.len() < SET_FROM {
+        return Ok(each(values.len(), |row| wanted.iter().any(|one| one.same(values[row]))));
+    }
+    let set: HashSet<_, foldhash::fast::RandomState> = wanted.into_iter().map(Ordered::key).collect();
     Ok(each(values.len(), |row| set.contains(&values[row].key())))
 }
 
-fn in_texts(value: &Cells, list: &[Cells]) -> Result<BooleanBuffer, QueryError> {
-    let mut set = HashSet::with_capacity_and_hasher(list.len(), foldhash::fast::RandomState::default());
-    for one in list.iter().filter(|one| !one.is_null()) {
-        set.insert(texts(one)?.value(0));
-    }
+fn among_texts(value: &Cells, list: &[Constant]) -> Result<BooleanBuffer, QueryError> {
     let values = texts(value)?;
+    let text = |one| match one {
+        &Constant::Text(ref text) | &Constant::Region(ref text) => Some(&**text),
+        _ => None,
+    };
+    let wanted: Vec<&str> = list.iter().filter_map(text).collect();
+    if wanted.len() < SET_FROM {
+        return Ok(each(values.len(), |row| wanted.contains(&values.value(row))));
+    }
+    let set: HashSet<&str, foldhash::fast::RandomState> = wanted.into_iter().collect();
     Ok(each(values.len(), |row| set.contains(values.value(row))))
 }
 
-fn in_truths(value: &Cells, list: &[Cells]) -> Result<BooleanBuffer, QueryError> {
-    let mut among = [false; 2];
-    for one in list.iter().filter(|one| !one.is_null()) {
-        among[usize::from(booleans(one)?.value(0))] = true;
-    }
+fn among_truths(value: &Cells, list: &[Constant]) -> Result<BooleanBuffer, QueryError> {
     let values = booleans(value)?;
-    Ok(each(values.len(), |row| among[usize::from(values.value(row))]))
+    Ok(each(values.len(), |row| list.contains(&Constant::Boolean(values.value(row)))))
 }
 
 /// IS NULL.

@@ -1,15 +1,15 @@
 //! CASE, COALESCE, NULLIF, GREATEST and LEAST.
 
 use arrow_array::{Array as _, BooleanArray};
-use arrow_buffer::BooleanBuffer;
+use arrow_buffer::BooleanBufferBuilder;
 use arrow_select::interleave::interleave;
 use trifid_archive_adql::tree::{Comparison, Expr};
 use trifid_archive_adql::types::Type;
 
-use super::cells::{Cells, Shape, booleans};
+use super::cells::{Cells, Shape, booleans, repeated};
 use super::compare;
 use super::node::{Evaluator, child};
-use super::subset::{Rows, null_array};
+use super::subset::{Rows, is_plain, null_array};
 use crate::error::QueryError;
 
 /// A column put together from pieces, each of some rows.
@@ -26,14 +26,18 @@ impl Mosaic {
     }
 
     /// Puts the values of some rows in.
-    fn lay(&mut self, rows: &[u32], values: Cells) {
-        if values.is_null() {
-            return;
+    fn lay(&mut self, rows: &[u32], values: Part) -> Result<(), QueryError> {
+        if values.cells.is_null() {
+            return Ok(());
         }
-        for (source, place) in rows.iter().enumerate() {
-            self.places[*place as usize] = (self.pieces.len(), values.place(source));
+        if values.cells.is_constant() {
+            repeated(values.cells.values(), rows.len())?;
         }
-        self.pieces.push(values);
+        for (nth, row) in rows.iter().enumerate() {
+            self.places[*row as usize] = (self.pieces.len(), values.place(*row, nth));
+        }
+        self.pieces.push(values.cells);
+        Ok(())
     }
 
     fn into_cells(self) -> Result<Cells, QueryError> {
@@ -57,60 +61,66 @@ pub(super) fn case(
         if open.is_empty() {
             break;
         }
-        let (condition_path, value_path) = (child(path, 2 * place), child(path, 2 * place + 1));
-        let truths = some(evaluator, &open, total, condition, condition_path)?;
+        let truths = Part::of(evaluator, &open, condition, child(path, 2 * place))?;
         let (taken, left) = split(&open, &truths)?;
         if !taken.is_empty() {
-            let values = some(evaluator, &taken, total, value, value_path)?;
-            if taken.len() == total && !values.is_null() {
-                return Ok(values);
+            let values = Part::of(evaluator, &taken, value, child(path, 2 * place + 1))?;
+            if taken.len() == total && !values.cells.is_null() {
+                return Ok(values.cells);
             }
-            mosaic.lay(&taken, values);
+            mosaic.lay(&taken, values)?;
         }
         open = left;
     }
     if !open.is_empty() {
-        let values = some(evaluator, &open, total, otherwise, child(path, 2 * branches.len()))?;
-        if open.len() == total && !values.is_null() {
-            return Ok(values);
+        let values = Part::of(evaluator, &open, otherwise, child(path, 2 * branches.len()))?;
+        if open.len() == total && !values.cells.is_null() {
+            return Ok(values.cells);
         }
-        mosaic.lay(&open, values);
+        mosaic.lay(&open, values)?;
     }
     mosaic.into_cells()
 }
 
 /// The values of an expression for some of the rows.
-fn some(
-    evaluator: &Evaluator<'_>,
-    rows: &[u32],
-    total: usize,
-    expr: &Expr,
-    path: u64,
-) -> Result<Cells, QueryError> {
-    if rows.len() == total {
-        return evaluator.cells(expr, path);
+struct Part {
+    cells: Cells,
+    /// Whether the others have values too: it was cheaper to compute all.
+    all: bool,
+}
+
+impl Part {
+    fn of(evaluator: &Evaluator<'_>, rows: &[u32], expr: &Expr, path: u64) -> Result<Self, QueryError> {
+        let total = evaluator.rows();
+        if rows.len() == total || is_plain(expr) {
+            return Ok(Self { cells: evaluator.cells(expr, path)?, all: true });
+        }
+        let mut mask = BooleanBufferBuilder::new(total);
+        mask.append_n(total, false);
+        rows.iter().for_each(|row| mask.set_bit(*row as usize, true));
+        let rows = Rows::new(mask.finish());
+        Ok(Self { cells: evaluator.within(&rows, |part| part.cells(expr, path))?, all: false })
     }
-    let mut mask = vec![false; total];
-    for row in rows {
-        mask[*row as usize] = true;
+
+    /// Where in the cells' values that of the row with this number is, which is so far in the list of rows.
+    fn place(&self, row: u32, nth: usize) -> usize {
+        self.cells.place(if self.all { row as usize } else { nth })
     }
-    let rows = Rows::new(BooleanBuffer::from(mask));
-    evaluator.within(&rows, |part| part.cells(expr, path))
 }
 
 /// The rows where a condition is true, and the others.
-fn split(rows: &[u32], truths: &Cells) -> Result<(Vec<u32>, Vec<u32>), QueryError> {
-    if truths.is_null() {
+fn split(rows: &[u32], truths: &Part) -> Result<(Vec<u32>, Vec<u32>), QueryError> {
+    if truths.cells.is_null() {
         return Ok((Vec::new(), rows.to_vec()));
     }
-    let array = booleans(truths)?;
-    let is_true = |place: usize| {
-        let place = truths.place(place);
-        array.is_valid(place) && array.value(place)
-    };
-    let (taken, left): (Vec<_>, Vec<_>) = rows.iter().enumerate().partition(|(place, _)| is_true(*place));
-    let numbers = |rows: Vec<(usize, &u32)>| rows.into_iter().map(|(_, row)| *row).collect();
-    Ok((numbers(taken), numbers(left)))
+    let array = booleans(&truths.cells)?;
+    let (mut taken, mut left) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+    for (nth, row) in rows.iter().enumerate() {
+        let place = truths.place(*row, nth);
+        let is_true = array.is_valid(place) && array.value(place);
+        if is_true { taken.push(*row) } else { left.push(*row) }
+    }
+    Ok((taken, left))
 }
 
 /// COALESCE: each argument only for the rows where all before it are NULL.
@@ -127,22 +137,22 @@ pub(super) fn coalesce(
         if open.is_empty() {
             break;
         }
-        let values = some(evaluator, &open, total, argument, child(path, place))?;
-        if values.is_null() {
+        let values = Part::of(evaluator, &open, argument, child(path, place))?;
+        if values.cells.is_null() {
             continue;
         }
-        if open.len() == total && values.values().null_count() == 0 {
-            return Ok(values);
+        if open.len() == total && values.cells.values().null_count() == 0 {
+            return Ok(values.cells);
         }
-        let nulls = values.values().nulls().cloned();
-        let left = match nulls {
+        let left = match values.cells.values().nulls() {
             None => Vec::new(),
             Some(nulls) => {
-                let null = open.iter().enumerate().filter(|(place, _)| nulls.is_null(values.place(*place)));
+                let null =
+                    open.iter().enumerate().filter(|(nth, row)| nulls.is_null(values.place(**row, *nth)));
                 null.map(|(_, row)| *row).collect()
             }
         };
-        mosaic.lay(&open, values);
+        mosaic.lay(&open, values)?;
         open = left;
     }
     mosaic.into_cells()
@@ -181,6 +191,9 @@ pub(super) fn extreme(
 fn better(comparison: Comparison, ty: Type, best: &Cells, next: &Cells) -> Result<Cells, QueryError> {
     let wins = compare::compare(comparison, ty, next, best)?;
     let wins = booleans(&wins)?;
+    for one in [best, next].into_iter().filter(|one| one.is_constant()) {
+        repeated(one.values(), best.rows())?;
+    }
     let shape = Shape::of(&[best, next], best.rows());
     let choose = |row: usize| {
         let (old, new) = (best.place(row), next.place(row));

@@ -79,7 +79,7 @@ impl Input for Nothing {
 }
 
 /// The values that need no array; `None` for expressions that do, or that are not constant.
-fn quick(expr: &Expr) -> Result<Option<Constant>, QueryError> {
+pub(super) fn quick(expr: &Expr) -> Result<Option<Constant>, QueryError> {
     match &expr.kind {
         Kind::Literal(literal) => Ok(literal_value(&literal.value, expr.ty)),
         Kind::Negate(operand) => Ok(quick(operand)?.and_then(|value| negated(&value, expr.ty))),

@@ -261,14 +261,14 @@ pub(super) fn polygons(
     let mut row_numbers = vec![0.0; numbers.len()];
     for row in 0..shape.len {
         if given.as_ref().is_some_and(|given| given.is_null(row)) {
-            out.push(None);
+            out.push(None)?;
             continue;
         }
         row_numbers.iter_mut().zip(&numbers).for_each(|(slot, side)| *slot = side.get(row));
         match make(&row_numbers) {
-            Ok(polygon) => out.push(Some(polygon.coordinates())),
+            Ok(polygon) => out.push(Some(polygon.coordinates()))?,
             Err(error) if constant => return Err(refused(error)),
-            Err(_) => out.push(None),
+            Err(_) => out.push(None)?,
         }
     }
     Ok(shape.cells(out.finish()))

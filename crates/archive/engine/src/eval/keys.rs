@@ -13,7 +13,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, Hasher as _};
 
 use super::cells::mismatch;
 use super::compare::Ordered as _;
@@ -126,7 +126,8 @@ impl<'a> Column<'a> {
 /// Distinct keys, numbered from 0 in the order in which they came.
 #[derive(Default)]
 pub struct Interner {
-    table: HashTable<u32>,
+    /// Hashes and numbers: the hash spares most looks at the bytes, and all when the table grows.
+    table: HashTable<(u64, u32)>,
     bytes: Vec<u8>,
     ends: Vec<usize>,
     state: foldhash::fast::RandomState,
@@ -137,12 +138,13 @@ impl Interner {
     pub fn intern(&mut self, key: &[u8]) -> Result<(usize, bool), QueryError> {
         let next = u32::try_from(self.ends.len())
             .map_err(|_| QueryError::TooLarge("more than 2^32 different keys".into()))?;
-        let (bytes, ends, state) = (&self.bytes, &self.ends, &self.state);
-        let of = |number: &u32| stored(bytes, ends, *number as usize);
-        match self.table.entry(state.hash_one(key), |one| of(one) == key, |one| state.hash_one(of(one))) {
-            Entry::Occupied(found) => Ok((*found.get() as usize, false)),
+        let (bytes, ends, hash) = (&self.bytes, &self.ends, self.hash(key));
+        let same =
+            |(other, number): &(u64, u32)| *other == hash && stored(bytes, ends, *number as usize) == key;
+        match self.table.entry(hash, same, |(hash, _)| *hash) {
+            Entry::Occupied(found) => Ok((found.get().1 as usize, false)),
             Entry::Vacant(free) => {
-                free.insert(next);
+                free.insert((hash, next));
                 self.bytes.extend_from_slice(key);
                 self.ends.push(self.bytes.len());
                 Ok((next as usize, true))
@@ -152,8 +154,17 @@ impl Interner {
 
     /// The number of a key, if it is here.
     pub fn find(&self, key: &[u8]) -> Option<usize> {
-        let of = |number: &u32| stored(&self.bytes, &self.ends, *number as usize);
-        self.table.find(self.state.hash_one(key), |one| of(one) == key).map(|number| *number as usize)
+        let hash = self.hash(key);
+        let same = |(other, number): &(u64, u32)| {
+            *other == hash && stored(&self.bytes, &self.ends, *number as usize) == key
+        };
+        self.table.find(hash, same).map(|(_, number)| *number as usize)
+    }
+
+    fn hash(&self, key: &[u8]) -> u64 {
+        let mut hasher = self.state.build_hasher();
+        hasher.write(key);
+        hasher.finish()
     }
 
     /// The bytes of the key with a number.

@@ -10,8 +10,11 @@ use trifid_archive_adql::types::Type;
 
 use super::cells::{Cells, Shape, boolean_array, booleans};
 use super::node::{Evaluator, child};
-use super::subset::{Rows, is_plain};
+use super::subset::{Rows, is_plain, is_safe};
 use crate::error::QueryError;
+
+/// So few rows that picking some of them costs more than computing all.
+const SMALL_ROWS: usize = 128;
 
 /// Which of the two is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -143,15 +146,19 @@ fn operand(
     path: u64,
     so_far: &Cells,
 ) -> Result<Cells, QueryError> {
+    let rows = evaluator.rows();
     let sides = Sides::of(so_far)?;
     let decided = if junction == Junction::And { sides.falsity } else { sides.truth };
-    if decided.count_set_bits() == 0 || (is_plain(expr) && !so_far.is_constant()) {
-        return evaluator.cells(expr, path);
+    let open = decided.len() - decided.count_set_bits();
+    if open == 0 {
+        // Not even what is constant is computed, and cannot fail.
+        return Ok(Cells::null(Type::Boolean, rows));
     }
-    if so_far.is_constant() {
-        return Ok(so_far.clone());
+    let picking_pays = rows > SMALL_ROWS && open < rows / 4 * 3;
+    if open == decided.len() || is_plain(expr) || (!picking_pays && is_safe(expr)) {
+        return evaluator.cells(expr, path);
     }
     let open = Rows::new(!&decided);
     let found = evaluator.within(&open, |part| part.cells(expr, path))?;
-    open.scatter(&found, Type::Boolean, evaluator.input.rows())
+    open.scatter(&found, Type::Boolean, rows)
 }

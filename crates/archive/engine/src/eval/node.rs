@@ -7,7 +7,7 @@ use trifid_archive_adql::tree::{Expr, Kind, Query, Value};
 use trifid_archive_adql::types::Type;
 
 use super::cells::Cells;
-use super::constant::{Constant, one};
+use super::constant::{Constant, one, quick};
 use super::logic::Junction;
 use super::subset::{Part, Rows};
 use super::{Context, Input, Subquery};
@@ -65,7 +65,12 @@ impl Evaluator<'_> {
             }
             Kind::InList(value, list) => {
                 let found = self.operand(value, path)?;
-                compare::in_list(value.ty, &found, &self.all(list, child(path, 1))?)
+                match list.iter().map(quick).collect::<Result<Option<Vec<_>>, _>>()? {
+                    Some(constants) if value.ty != Type::Null => {
+                        compare::in_constants(value.ty, &found, &constants)
+                    }
+                    _ => compare::in_list(value.ty, &found, &self.all(list, child(path, 1))?),
+                }
             }
             Kind::InQuery(value, query) => self.in_query(value, query, path),
             Kind::Exists(query) => self.input.subquery(&Subquery::Exists(query), None),

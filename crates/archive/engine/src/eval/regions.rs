@@ -13,7 +13,7 @@ use trifid_archive_model::astro::{Frame, Transform};
 use trifid_archive_model::dali;
 use trifid_archive_model::sphere::{Circle, Geometry, Region, Shape as Figure};
 
-use super::cells::{Cells, Shape, texts};
+use super::cells::{Cells, Shape, bounded, texts};
 use super::constant::refused;
 use super::geometry::{circle_array, point_array};
 use super::node::{Evaluator, child};
@@ -38,7 +38,7 @@ pub(super) fn from_text(operand: &Cells, to: Type) -> Result<Cells, QueryError> 
         // Read, to be sure; kept as it was written.
         return Ok(shape.cells(operand.values().clone()));
     }
-    Ok(shape.cells(column(&shapes, to)))
+    Ok(shape.cells(column(&shapes, to)?))
 }
 
 /// Geometries as texts.
@@ -89,7 +89,7 @@ fn written(
         let valid = shapes.with(row, |geometry| write(geometry, &mut text)).is_some();
         // Words and numbers: always a text.
         texts.append_option(valid.then(|| std::str::from_utf8(&text).unwrap_or_default()));
-        super::text::bounded(texts.values_slice().len())?;
+        bounded(texts.values_slice().len())?;
     }
     Ok(shape.cells(Arc::new(texts.finish())))
 }
@@ -116,7 +116,7 @@ pub(super) fn transformed(
     }
     let turn = |row| shapes.with(row, |one| transform.geometry(one).ok()).flatten();
     let turned: Vec<Option<Geometry>> = (0..shape.len).map(turn).collect();
-    Ok(shape.cells(column(&turned, geometry.ty)))
+    Ok(shape.cells(column(&turned, geometry.ty)?))
 }
 
 /// A frame, by its name; `None` for NULL.
@@ -134,8 +134,8 @@ fn frame(evaluator: &Evaluator<'_>, name: &Expr, path: u64) -> Result<Option<Fra
 }
 
 /// A column of geometries of one type.
-fn column(shapes: &[Option<Geometry>], ty: Type) -> ArrayRef {
-    match ty {
+fn column(shapes: &[Option<Geometry>], ty: Type) -> Result<ArrayRef, QueryError> {
+    Ok(match ty {
         Type::Point => {
             let points = shapes.iter().map(|one| match one {
                 Some(Geometry::Point(point)) => Some(*point),
@@ -156,7 +156,7 @@ fn column(shapes: &[Option<Geometry>], ty: Type) -> ArrayRef {
                 polygons.push(match one {
                     Some(Geometry::Polygon(polygon)) => Some(polygon.coordinates()),
                     _ => None,
-                });
+                })?;
             }
             polygons.finish()
         }
@@ -170,5 +170,5 @@ fn column(shapes: &[Option<Geometry>], ty: Type) -> ArrayRef {
             });
             Arc::new(texts.collect::<StringArray>())
         }
-    }
+    })
 }

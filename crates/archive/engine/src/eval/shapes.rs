@@ -11,7 +11,7 @@ use trifid_archive_model::batch::item;
 use trifid_archive_model::dali;
 use trifid_archive_model::sphere::{self, Geometry};
 
-use super::cells::{Cells, mismatch};
+use super::cells::{Cells, bounded, mismatch};
 use super::constant::refused;
 use crate::error::QueryError;
 
@@ -134,10 +134,12 @@ impl PolygonBuilder {
     }
 
     /// The next polygon's vertices, or NULL.
-    pub(super) fn push(&mut self, coordinates: Option<&[f64]>) {
+    pub(super) fn push(&mut self, coordinates: Option<&[f64]>) -> Result<(), QueryError> {
         self.valid.append(coordinates.is_some());
         self.values.extend_from_slice(coordinates.unwrap_or_default());
+        bounded(self.values.len() * size_of::<f64>())?;
         self.offsets.push(self.values.len() as i32);
+        Ok(())
     }
 
     pub(super) fn finish(mut self) -> ArrayRef {

@@ -5,11 +5,13 @@ use std::cell::RefCell;
 use arrow_array::{Array as _, ArrayRef, BooleanArray, UInt32Array, new_null_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
+use trifid_archive_adql::functions::Function;
+use trifid_archive_adql::lift::any;
 use trifid_archive_adql::tree::{ColumnRef, Expr, Kind};
 use trifid_archive_adql::types::Type;
 use trifid_archive_model::batch::physical;
 
-use super::cells::Cells;
+use super::cells::{Cells, repeated};
 use super::{Input, Subquery};
 use crate::error::QueryError;
 
@@ -52,6 +54,9 @@ impl Rows {
     pub(super) fn scatter(&self, cells: &Cells, ty: Type, len: usize) -> Result<Cells, QueryError> {
         if self.places.is_empty() || cells.is_null() {
             return Ok(Cells::Array(new_null_array(&physical(ty), len)));
+        }
+        if cells.is_constant() {
+            repeated(cells.values(), self.places.len())?;
         }
         let mut sources = vec![0u32; len];
         for (source, place) in self.places.iter().enumerate() {
@@ -141,6 +146,56 @@ pub(super) fn is_plain(expr: &Expr) -> bool {
         | Kind::Case { .. }
         | Kind::Call(..) => false,
     }
+}
+
+/// Whether an expression cannot fail because of what is in a row.
+pub(super) fn is_safe(expr: &Expr) -> bool {
+    !any(expr, &mut |node| match &node.kind {
+        Kind::Arithmetic(..) | Kind::Negate(_) => !matches!(node.ty, Type::Float | Type::Double),
+        Kind::Cast(operand) => !is_widening(operand.ty, node.ty),
+        Kind::InQuery(..) | Kind::Exists(_) | Kind::Scalar(_) | Kind::Concat(_) => true,
+        Kind::Call(function, _) => !is_total(*function),
+        Kind::Column(_)
+        | Kind::Literal(_)
+        | Kind::Key(_)
+        | Kind::Aggregate(_)
+        | Kind::Compare(..)
+        | Kind::And(_)
+        | Kind::Or(_)
+        | Kind::Not(_)
+        | Kind::IsNull(_)
+        | Kind::Between(..)
+        | Kind::InList(..)
+        | Kind::Like { .. }
+        | Kind::Case { .. } => false,
+    })
+}
+
+/// Whether a function has a value, or NULL, whatever its arguments; what it refuses as constants aside.
+const fn is_total(function: Function) -> bool {
+    matches!(
+        function,
+        Function::Contains
+            | Function::Intersects
+            | Function::Distance
+            | Function::Point
+            | Function::Circle
+            | Function::Coord1
+            | Function::Coord2
+            | Function::HealpixIndex
+            | Function::Ceiling
+            | Function::Floor
+            | Function::Round
+            | Function::Truncate
+            | Function::Log
+            | Function::Log10
+            | Function::Sqrt
+            | Function::Power
+            | Function::Coalesce
+            | Function::NullIf
+            | Function::Greatest
+            | Function::Least
+    )
 }
 
 /// Whether a conversion between numbers always succeeds.

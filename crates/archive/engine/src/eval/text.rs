@@ -9,20 +9,10 @@ use arrow_array::{Array as _, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use trifid_archive_adql::types::Type;
 
-use super::cells::{Cells, Shape, any_null, boolean_array, nulls, primitive, texts};
+use super::cells::{Cells, Shape, any_null, boolean_array, bounded, nulls, primitive, texts};
 use super::compare::each;
 use super::like::fold;
 use crate::error::QueryError;
-use crate::limits::TEXT_BATCH_BYTES;
-
-/// Refuses to put out more text than is good for anybody.
-pub(super) fn bounded(bytes: usize) -> Result<usize, QueryError> {
-    if bytes > TEXT_BATCH_BYTES {
-        let message = format!("text of more than {} MiB for one batch of rows", TEXT_BATCH_BYTES >> 20);
-        return Err(QueryError::TooLarge(message.into()));
-    }
-    Ok(bytes)
-}
 
 /// `||` of all, NULL if one is.
 pub(super) fn concat(parts: &[Cells], rows: usize) -> Result<Cells, QueryError> {
@@ -36,7 +26,9 @@ pub(super) fn concat(parts: &[Cells], rows: usize) -> Result<Cells, QueryError> 
         true => array.value_length(0) as usize * shape.len,
         false => bytes(array).len(),
     });
-    let mut builder = StringBuilder::with_capacity(shape.len, bounded(sizes.sum())?);
+    let size = sizes.sum();
+    bounded(size)?;
+    let mut builder = StringBuilder::with_capacity(shape.len, size);
     let nulls = nulls(&operands, shape);
     for row in 0..shape.len {
         if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {

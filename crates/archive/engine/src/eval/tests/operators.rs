@@ -451,3 +451,36 @@ fn a_prefix_for_an_index() {
     assert!(Pattern::new("NGC", false).is_exact());
     assert_eq!(Pattern::new("NGC%", true).prefix(), None);
 }
+
+#[test]
+fn a_constant_that_nobody_reaches_cannot_fail() {
+    let column = [longs(&[Some(1), Some(1)])];
+    let one = || compare(Comparison::Equal, x(Type::Long), whole(1, Type::Long));
+    let zero = arithmetic(Operator::Divide, whole(1, Type::Long), whole(0, Type::Long));
+    let failing = || compare(Comparison::Equal, zero.clone(), whole(1, Type::Long));
+    check(&boolean(Kind::Or(vec![one(), failing()])), &column, &truths(&[Some(true), Some(true)]));
+    check(&boolean(Kind::Or(vec![failing(), one()])), &column, &truths(&[Some(true), Some(true)]));
+    assert_eq!(refused(&boolean(Kind::And(vec![one(), failing()])), &column), "division by zero in 1 / 0");
+}
+
+#[test]
+fn a_long_text_is_not_repeated_at_will() {
+    let long = text(&"x".repeat(1 << 20));
+    let rows = 300;
+    let column = [longs(&vec![Some(1); rows])];
+    let refused = |expr: &Expr| match run(expr, &column) {
+        Err(QueryError::TooLarge(message)) => {
+            assert_eq!(&*message, "values of more than 256 MiB for one batch of rows");
+        }
+        other => panic!("{other:?}"),
+    };
+    refused(&long);
+    let positive = compare(Comparison::Greater, x(Type::Long), whole(0, Type::Long));
+    let even = compare(Comparison::Less, x(Type::Long), whole(0, Type::Long));
+    let branches = vec![(even, text("")), (positive, long.clone())];
+    let case = Expr { kind: Kind::Case { branches, otherwise: Box::new(text("")) }, ty: Type::Text };
+    refused(&case);
+    let number = cast(x(Type::Long), Type::Text);
+    refused(&Expr { kind: Kind::Concat(vec![long.clone(), number.clone()]), ty: Type::Text });
+    refused(&call(Function::Greatest, vec![long, number], Type::Text));
+}
