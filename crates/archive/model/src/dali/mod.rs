@@ -5,6 +5,7 @@
 //! produces DALI's form, each number in the fewest digits that read back to the same value. Timestamps are in
 //! [`crate::time`].
 
+pub(crate) mod fuzz;
 mod region;
 mod sexagesimal;
 mod write;

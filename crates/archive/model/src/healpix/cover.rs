@@ -146,7 +146,7 @@ impl Cells {
             let mut parts =
                 children.into_iter().filter(|child| judge(probes, *child, &scales) != Side::Outside);
             if let Some(first) = parts.next() {
-                let last = parts.last().unwrap_or(first);
+                let last = parts.next_back().unwrap_or(first);
                 ranges.push(CellRange { first: first.range29().0, last: last.range29().1, inside: false });
             }
         }

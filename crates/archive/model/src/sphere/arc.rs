@@ -6,7 +6,7 @@
 //! where others cross them, and each part is judged by its middle: a crossing that is ill-conditioned (edges that nearly
 //! coincide) may then be found at the wrong place without a wrong answer.
 
-use std::f64::consts::{FRAC_PI_2, PI, TAU};
+use std::f64::consts::{PI, TAU};
 
 use super::cap::{Cap, TOUCH};
 use super::{Vec3, angle};
@@ -135,28 +135,55 @@ impl Arc {
     }
 
     /// The angles, on this arc, where another crosses it, touches it, or begins or ends on it.
+    ///
+    /// The place of a crossing is found once for both arcs, and one that cannot be told from an end is that end: then edges
+    /// that were parted still close.
     pub(crate) fn crossings(&self, other: &Self, found: &mut Vec<f64>) {
         let reach = self.reach + other.reach + END;
         if self.middle.chord_squared(other.middle) > reach * reach {
             return;
         }
-        if !other.is_whole() {
-            for end in [other.start(), other.at(other.extent)] {
-                let across = self.axis.angle(end) - self.radius;
-                if across.abs() <= END {
-                    found.extend(self.within(self.angle_of(end)));
-                }
+        for end in other.ends().into_iter().flatten() {
+            let across = self.axis.angle(end) - self.radius;
+            if across.abs() <= END {
+                found.extend(self.within(self.angle_of(end)));
             }
         }
-        let Some(half) = self.half_angle(other) else { return };
-        let towards = self.angle_of(other.axis);
+        let swapped = self.axis.x.total_cmp(&other.axis.x).then(self.axis.y.total_cmp(&other.axis.y)).is_gt();
+        let (one, two) = if swapped { (other, self) } else { (self, other) };
+        let Some(half) = one.half_angle(two) else { return };
+        let towards = one.angle_of(two.axis);
         for angle in [towards - half, towards + half] {
-            if let Some(angle) = self.within(angle)
-                && other.within(other.angle_of(self.at(angle))).is_some()
+            let place = one.at(angle);
+            let slack = one.uncertainty(two, place);
+            let ends = one.ends().into_iter().chain(two.ends()).flatten();
+            let place =
+                ends.into_iter().find(|end| end.chord_squared(place) <= slack * slack).unwrap_or(place);
+            if let Some(angle) = self.within(self.angle_of(place))
+                && other.within(other.angle_of(place)).is_some()
             {
                 found.push(angle);
             }
         }
+    }
+
+    /// How far along the circles the place where they cross may be off: as far as they are not apart by more than an end
+    /// may be off. They part with the angle that they make, and with the difference of their curvatures.
+    fn uncertainty(&self, other: &Self, place: Vec3) -> f64 {
+        let sine = self.axis.robust_cross(other.axis).dot(place) / (self.sin_radius * other.sin_radius);
+        let side = if self.inward(place).dot(other.inward(place)) < 0.0 { -1.0 } else { 1.0 };
+        let bend = self.cos_radius / self.sin_radius - side * other.cos_radius / other.sin_radius;
+        (END / sine.abs().max(END)).min((2.0 * END / bend.abs().max(END)).sqrt())
+    }
+
+    /// The direction towards the axis at a place, not of length 1.
+    fn inward(&self, place: Vec3) -> Vec3 {
+        self.axis - place * self.axis.dot(place)
+    }
+
+    /// Where it begins and ends; a whole circle does not.
+    fn ends(&self) -> [Option<Vec3>; 2] {
+        if self.is_whole() { [None; 2] } else { [0.0, self.extent].map(|angle| Some(self.at(angle))) }
     }
 
     /// Whether the two have a position in common.

@@ -55,7 +55,7 @@ impl Cap {
     }
 
     /// A small cap that holds all these positions, if one below 88 degrees is found.
-    pub(crate) fn around(points: impl Iterator<Item = Vec3> + Clone) -> Option<Self> {
+    pub(crate) fn around(points: &(impl Iterator<Item = Vec3> + Clone)) -> Option<Self> {
         let first = points.clone().next()?;
         let farthest = |from: Vec3| {
             points.clone().fold((from, 0.0), |best: (Vec3, f64), p| {

@@ -92,7 +92,7 @@ fn bounds(shapes: &[Shape]) -> Cap {
         return shape.cap();
     }
     let caps = || shapes.iter().map(Shape::cap);
-    let Some(around) = Cap::around(caps().map(|cap| cap.center())) else { return Cap::whole() };
+    let Some(around) = Cap::around(&caps().map(|cap| cap.center())) else { return Cap::whole() };
     let radius = caps().map(|cap| around.center().angle(cap.center()) + cap.radius()).fold(0.0, f64::max);
     Cap::from_radians(around.center(), radius * (1.0 + 1e-15) + TOUCH)
 }

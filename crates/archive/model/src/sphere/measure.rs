@@ -152,7 +152,7 @@ fn of_union(parts: &[Part<'_>]) -> Measure {
 
 fn of_part(part: &Part<'_>) -> Measure {
     match part.form() {
-        super::relate::Form::Cap => of_cap(part.cap()),
+        super::relate::Form::Cap(_) => of_cap(part.cap()),
         super::relate::Form::Polygon(polygon) => of_polygon(polygon),
         super::relate::Form::Range(range) => of_range(range),
     }
@@ -172,8 +172,8 @@ fn of_edge(parts: &[Part<'_>]) -> Measure {
         others.for_each(|(_, other)| arc.crossings(other, &mut angles));
         for (from, to) in arc.parts(angles) {
             // Of edges that coincide the first one stands for all.
-            let middle = arc.at(f64::midpoint(from, to));
-            if arcs[..index].iter().any(|earlier| earlier.touches(middle)) {
+            let places = [0.25, 0.5, 0.75].map(|part| arc.at(from + (to - from) * part));
+            if arcs[..index].iter().any(|earlier| places.iter().all(|place| earlier.touches(*place))) {
                 continue;
             }
             let [left, right] = beside(arc, from, to).map(contains);
@@ -197,13 +197,8 @@ fn along(arc: &Arc, from: f64, to: f64, origin: Vec3, flat: bool) -> Measure {
         let (a, b) = (arc.at(angle), arc.at(angle + step));
         let mut measure = flat_triangle(origin, a, b);
         if !arc.is_great() {
-            // Between the arc and the great circle through its ends: a sector without its triangle.
-            let half = (arc.radius() / 2.0).sin();
-            let sector = step * 2.0 * half * half;
-            let along = (arc.at(angle + step / 2.0) - arc.axis()) * ((step / 2.0).sin() / (0.75 * step));
-            let triangle = flat_triangle(arc.axis(), a, b);
-            measure.area += sector - triangle.area;
-            measure.moment = measure.moment + (arc.axis() + along) * sector - triangle.moment;
+            let segment = segment(arc, angle, step, a, b);
+            measure = measure.add(segment);
         }
         if !flat {
             measure.moment = arc.moment(angle, angle + step);
@@ -211,6 +206,21 @@ fn along(arc: &Arc, from: f64, to: f64, origin: Vec3, flat: bool) -> Measure {
         sum = sum.add(measure);
     }
     sum
+}
+
+/// What lies between an arc and the great circle through its ends: a sector without its triangle, seen from the nearer
+/// pole.
+fn segment(arc: &Arc, angle: f64, step: f64, a: Vec3, b: Vec3) -> Measure {
+    let (pole, radius, sign) = if arc.radius() <= PI / 2.0 {
+        (arc.axis(), arc.radius(), 1.0)
+    } else {
+        (-arc.axis(), PI - arc.radius(), -1.0)
+    };
+    let half = (radius / 2.0).sin();
+    let sector = sign * step * 2.0 * half * half;
+    let middle = pole + (arc.at(angle + step / 2.0) - pole) * ((step / 2.0).sin() / (0.75 * step));
+    let triangle = flat_triangle(pole, a, b);
+    Measure { area: sector - triangle.area, moment: middle * sector - triangle.moment }
 }
 
 /// A triangle, its position integrated as in the plane.
@@ -222,7 +232,7 @@ fn flat_triangle(origin: Vec3, a: Vec3, b: Vec3) -> Measure {
 
 /// A cap around a narrow region, from whose centre triangles to the arcs are measured.
 fn bounds(parts: &[Part<'_>], arcs: &[&Arc]) -> Option<Cap> {
-    let around = Cap::around(arcs.iter().map(|arc| arc.start()))?;
+    let around = Cap::around(&arcs.iter().map(|arc| arc.start()))?;
     let reach = parts.iter().map(|part| around.center().angle(part.cap().center()) + part.cap().radius());
     let radius = reach.fold(0.0, f64::max);
     (radius < 1.0).then(|| Cap::from_radians(around.center(), radius))

@@ -79,8 +79,8 @@ impl Polygon {
             return Err(Error::TooFewVertices(vertices.len()));
         }
         refuse_antipodes(&vertices)?;
-        let edges = edges(clean(vertices));
-        let cap = Cap::around(edges.iter().map(|edge| edge.start));
+        let edges = edges(&clean(vertices));
+        let cap = Cap::around(&edges.iter().map(|edge| edge.start));
         let narrow = cap.filter(|cap| cap.radius() <= NARROW);
         let references = match &narrow {
             Some(cap) => narrow_references(&edges, cap),
@@ -204,22 +204,28 @@ impl Polygon {
             reference = self.references[1];
             plane = reference.at.cross(p);
         }
-        let mut inside = reference.inside;
-        let mut last = &self.edges[self.edges.len() - 1];
-        let mut last_left = plane.dot(last.start) >= 0.0;
-        for edge in &self.edges {
-            let left = plane.dot(edge.start) >= 0.0;
-            // The edge crosses the great circle to the position, within the arc and not at its antipode.
-            if left != last_left
-                && (last.normal.dot(p) >= 0.0) == last_left
-                && (last.normal.dot(reference.at) >= 0.0) != last_left
-            {
-                inside = !inside;
-            }
-            (last, last_left) = (edge, left);
-        }
-        inside
+        reference.inside != crosses_oddly(&self.edges, reference.at, p, plane)
     }
+}
+
+/// Whether the arc from a reference to a position, in a plane with this normal, crosses an odd number of edges.
+#[inline]
+fn crosses_oddly(edges: &[Edge], reference: Vec3, p: Vec3, plane: Vec3) -> bool {
+    let mut odd = false;
+    let mut last = &edges[edges.len() - 1];
+    let mut last_left = plane.dot(last.start) >= 0.0;
+    for edge in edges {
+        let left = plane.dot(edge.start) >= 0.0;
+        // The edge crosses the great circle to the position, within the arc and not at its antipode.
+        if left != last_left
+            && (last.normal.dot(p) >= 0.0) == last_left
+            && (last.normal.dot(reference) >= 0.0) != last_left
+        {
+            odd = !odd;
+        }
+        (last, last_left) = (edge, left);
+    }
+    odd
 }
 
 fn refuse_antipodes(vertices: &[Vec3]) -> Result<(), Error> {
@@ -260,7 +266,7 @@ fn clean(vertices: Vec<Vec3>) -> Vec<Vec3> {
     kept.split_off(from)
 }
 
-fn edges(vertices: Vec<Vec3>) -> Box<[Edge]> {
+fn edges(vertices: &[Vec3]) -> Box<[Edge]> {
     let next = vertices.iter().cycle().skip(1);
     let normal = |start: Vec3, end: Vec3| {
         start.robust_cross(end).normalized().unwrap_or_else(|| start.perpendicular())
@@ -311,8 +317,10 @@ fn wide_references(edges: &[Edge], cap: Option<&Cap>) -> [Reference; 2] {
     };
     let first = best(None);
     let second = best(Some(first));
-    let at = |at: Vec3| Reference { at, inside: cap.is_none() && inside(edges, at) };
-    [at(first), at(second)]
+    let first = Reference { at: first, inside: cap.is_none() && inside(edges, first) };
+    // The second one by the first, so that both agree on edges that cross.
+    let inside = first.inside != crosses_oddly(edges, first.at, second, first.at.cross(second));
+    [first, Reference { at: second, inside }]
 }
 
 /// How far the middle of an arc lies from the middle of its chord, and a little.

@@ -12,13 +12,14 @@
 
 use super::Vec3;
 use super::arc::Arc;
-use super::cap::Cap;
+use super::cap::{Cap, TOUCH};
 use super::geometry::{Geometry, Shape};
 use super::point::{Circle, Range};
 use super::polygon::Polygon;
 
-/// How far beside an edge, in radians, a shape is asked whether it is there: a fifth of a micro-arcsecond.
-pub(crate) const BESIDE: f64 = 1e-12;
+/// How far beside an edge, in radians, a shape is asked whether it is there: four nano-arcseconds, ten times what an edge
+/// may be off.
+pub(crate) const BESIDE: f64 = 2e-14;
 
 /// Whether the first geometry is wholly within the second, edges included (ADQL 2.1 4.2.13).
 pub fn contains(inner: &Geometry, outer: &Geometry) -> bool {
@@ -61,7 +62,8 @@ pub(crate) struct Part<'a> {
 /// What a shape is tested by.
 #[derive(Clone, Copy)]
 pub(crate) enum Form<'a> {
-    Cap,
+    /// A cap, wider by what a computed position of its edge may be off.
+    Cap(Cap),
     Polygon(&'a Polygon),
     Range(&'a Range),
 }
@@ -93,7 +95,8 @@ impl<'a> Part<'a> {
         let edge = cap.radius() > 0.0 && !cap.is_whole();
         let arcs: Vec<Arc> = edge.then(|| Arc::edge(&cap)).into_iter().collect();
         let anchors = vec![arcs.first().map_or_else(|| cap.center(), Arc::start)];
-        Self { form: Form::Cap, cap, arcs, anchors }
+        let test = if edge { Cap::from_radians(cap.center(), cap.radius() + TOUCH) } else { cap };
+        Self { form: Form::Cap(test), cap, arcs, anchors }
     }
 
     pub(crate) fn of_polygon(polygon: &'a Polygon) -> Self {
@@ -127,7 +130,7 @@ impl<'a> Part<'a> {
 
     pub(crate) fn contains(&self, p: Vec3) -> bool {
         match self.form {
-            Form::Cap => self.cap.contains(p),
+            Form::Cap(cap) => cap.contains(p),
             Form::Polygon(polygon) => polygon.contains(p),
             Form::Range(range) => range.contains(p),
         }

@@ -44,14 +44,6 @@ impl Lot {
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Anywhere on the sphere, evenly.
-    pub(super) fn position(&mut self) -> Vec3 {
-        let z = 2.0 * self.draw() - 1.0;
-        let (sine, cosine) = (self.draw() * TAU).sin_cos();
-        let across = (1.0 - z * z).sqrt();
-        Vec3 { x: across * cosine, y: across * sine, z }
-    }
-
     /// Within a cap, evenly.
     pub(super) fn within(&mut self, cap: &Cap) -> Vec3 {
         let u = cap.center().perpendicular();

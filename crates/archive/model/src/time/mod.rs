@@ -74,7 +74,7 @@ impl Timestamp {
 
     /// A whole number of days since 1970 and a part of a day.
     fn from_parts(day: f64, part: f64) -> Option<Self> {
-        if !(day.abs() < 4e6) {
+        if day.is_nan() || day.abs() > 4e6 {
             return None;
         }
         let instant = Self(day as i64 * DAY + (part * DAY as f64).round() as i64);

@@ -100,7 +100,7 @@ proptest! {
     ) {
         let far = 10_f64.powf(exponent);
         let (lon2, lat2) = offset(lon, lat, direction, far);
-        prop_assert!((distance(lon, lat, lon2, lat2) - far).abs() < 3e-13 / far.min(1.0).max(1e-2));
+        prop_assert!((distance(lon, lat, lon2, lat2) - far).abs() < 3e-13 / far.clamp(1e-2, 1.0));
         let turned = (position_angle(lon, lat, lon2, lat2) - direction + 180.0).rem_euclid(360.0) - 180.0;
         prop_assert!(turned.abs() * far.to_radians().sin() < 1e-10, "{turned}");
     }

@@ -148,6 +148,23 @@ proptest! {
         }
     }
 
+    /// Loops over all of the sphere: the smaller side of one that does not cross itself, and of any what CONTAINS says.
+    #[test]
+    fn areas_of_wide_tangles(count in 3_usize..9, seed: u64) {
+        let mut lot = Lot(seed);
+        let vertices: Vec<f64> = (0..count)
+            .flat_map(|_| [360.0 * lot.draw(), (2.0 * lot.draw() - 1.0).asin().to_degrees()])
+            .collect();
+        let polygon = Polygon::new(&vertices).unwrap();
+        let simple = polygon.is_simple();
+        let geometry = Geometry::from(polygon);
+        const PLACES: usize = 6000;
+        let hits = (0..PLACES).filter(|index| geometry.contains_vector(spread(*index, PLACES))).count();
+        let (part, area) = (hits as f64 / PLACES as f64, geometry.area() / (4.0 * PI * SQUARE_DEGREES));
+        prop_assert!((area - part).abs() < 0.015, "{} of positions, {} of the area", part, area);
+        prop_assert!(!simple || area <= 0.5);
+    }
+
     /// A polygon parted by a diagonal from a vertex: the parts make the whole.
     #[test]
     fn areas_add_up((lon, lat) in centers(), size in sizes(85.0), count in 4_usize..9, seed: u64) {
