@@ -8,6 +8,7 @@ mod conformance;
 mod layering;
 mod steps;
 mod tidy;
+mod tools;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +29,8 @@ enum Chore {
     Test,
     /// Left-overs, stray output, long files, machine paths, whitespace
     Tidy,
+    /// The programs that tests use as clients and peers, installed where they are missing
+    Tools,
     /// The rules of the house over the graph of packages
     Layering,
     /// The clauses of the standards, and where the code cites them
@@ -48,6 +51,7 @@ fn run() -> anyhow::Result<()> {
     let root = root()?;
     match Arguments::parse().chore {
         Chore::Test => steps::run(&root),
+        Chore::Tools => tools::run(&root),
         Chore::Tidy => tidy::run(&root),
         Chore::Layering => layering::run(&root),
         Chore::Conformance => conformance::run(&root, true),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use crate::{conformance, layering, report, tidy};
+use crate::{conformance, layering, report, tidy, tools};
 
 /// The whole workspace with every feature, and the lock file as it was committed.
 const ALL: &[&str] = &["--workspace", "--all-features", "--locked"];
@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", run: tidy::run },
     Step { name: "layering", run: layering::run },
     Step { name: "conformance", run: |root| conformance::run(root, false) },
+    Step { name: "tools", run: tools::run },
     Step { name: "clippy", run: clippy },
     Step { name: "features", run: features },
     Step { name: "documentation", run: documentation },
@@ -72,7 +73,7 @@ fn clippy(root: &Path) -> anyhow::Result<()> {
 /// the packages whose features really change are checked again.
 fn features(root: &Path) -> anyhow::Result<()> {
     let bare: &[&str] = &["check", "--quiet", "--workspace", "--locked", "--no-default-features"];
-    for features in ["", "trifid/context", "trifid/rig"] {
+    for features in ["", "trifid/context", "trifid/archive", "trifid/rig"] {
         cargo(root, &[bare, &["--features", features]])?;
     }
     Ok(())

@@ -8,20 +8,27 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use trifid_base_runtime::config::{Config, Flag, Layers};
 
-use crate::{config_show, serve, settings, token};
+#[cfg(feature = "archive-datafusion")]
+use crate::archive::load;
 #[cfg(feature = "context")]
-use crate::{context::transfer, demo};
+use crate::context::transfer;
+#[cfg(any(feature = "context", feature = "archive-datafusion"))]
+use crate::demo;
+use crate::{config_show, serve, settings, token};
 
 /// The file that is read where `--config` names none.
 const FILE: &str = "trifid.toml";
 
 const EXAMPLES: &str = "\
 Examples:
-  trifid demo                                  a sample city to look around in
+  trifid demo                                  sample data behind every door
   trifid serve --listen 127.0.0.1:8080         serve on another port
   trifid config show --explain > trifid.toml   every key with its meaning, as a file to begin with
   trifid context export --set data_dir=/var/lib/trifid backup
                                                a backup, also while serving
+  trifid archive load catalogue.csv --table survey.stars
+                                               publish a table
+  trifid archive query 'SELECT TOP 5 * FROM survey.stars'
   trifid serve --set http.cores=2 --set log.level=debug";
 
 /// One data backbone with three standard doors
@@ -49,13 +56,17 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Open the doors and serve until a signal
     Serve(serve::Arguments),
-    /// Serve a living sample city on loopback, and print what to try
-    #[cfg(feature = "context")]
+    /// Serve sample data on loopback behind every door, and print what to try
+    #[cfg(any(feature = "context", feature = "archive-datafusion"))]
     Demo(demo::Arguments),
     /// The hands of the context door
     #[cfg(feature = "context")]
     #[command(subcommand)]
     Context(ContextCommand),
+    /// The hands of the archive door
+    #[cfg(feature = "archive-datafusion")]
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
     /// Measure this binary in multiples of the least that any program must do
     #[cfg(feature = "rig")]
     Bench(trifid_rig::Args),
@@ -80,6 +91,23 @@ pub(crate) enum ContextCommand {
     Export(transfer::ExportArguments),
     /// Put a backup into an empty data directory
     Import(transfer::ImportArguments),
+}
+
+#[cfg(feature = "archive-datafusion")]
+#[derive(Subcommand)]
+pub(crate) enum ArchiveCommand {
+    /// Load files as a table, in place of the one of that name
+    Load(load::LoadArguments),
+    /// Serve Parquet files or a HATS catalogue as a table, where they lie
+    Attach(load::AttachArguments),
+    /// List the tables that are kept
+    List,
+    /// Forget a table
+    Drop(load::DropArguments),
+    /// Make ivoa.obscore out of tables, as a mapping says
+    Obscore(load::ObscoreArguments),
+    /// Run one query over the tables that are kept, without a server
+    Query(crate::archive::query::Arguments),
 }
 
 #[derive(Subcommand)]

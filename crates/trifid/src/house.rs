@@ -14,6 +14,8 @@ use trifid_base_runtime::signals::Signals;
 use trifid_base_runtime::{Shutdown, Supervisor, telemetry};
 use trifid_base_web::{self as web, HealthSource, Mount, Reload, auth, egress};
 
+#[cfg(feature = "archive")]
+use crate::archive;
 #[cfg(feature = "context")]
 use crate::context;
 use crate::settings::Root;
@@ -28,6 +30,8 @@ pub(crate) struct House {
     pub(crate) supervisor: Supervisor,
     #[cfg(feature = "context")]
     pub(crate) context: Option<context::Door>,
+    #[cfg(feature = "archive")]
+    pub(crate) archive: Option<archive::Door>,
 }
 
 /// Serves until a signal or a failure, then drains. `settle` runs once the doors are open and the listener
@@ -71,7 +75,7 @@ async fn open(config: &Config, shutdown: &Shutdown) -> anyhow::Result<(House, we
     let resolved = options.resolve(&config.section(auth::Options::SECTION)?)?;
     let client = egress::Client::new(&config.section(egress::Options::SECTION)?)?;
     let mut house = House::new(options.listen, shutdown.clone());
-    house.open_doors(config, &root, &client).await?;
+    house.open_doors(config, &root, &client, &resolved).await?;
     let server = web::serve(resolved, house.mounts(), house.health(client), shutdown)?;
     let doors = root.open_doors()?.join(",");
     // The rig, and scripts, look for this line and the address in it.
@@ -86,49 +90,52 @@ impl House {
             supervisor: Supervisor::new(shutdown),
             #[cfg(feature = "context")]
             context: None,
+            #[cfg(feature = "archive")]
+            archive: None,
         }
     }
 
-    #[cfg(feature = "context")]
+    /// Opens the doors that `root` names.
+    #[cfg_attr(not(any(feature = "context", feature = "archive")), allow(unused_variables))] // for doors
     async fn open_doors(
         &mut self,
         config: &Config,
         root: &Root,
         client: &egress::Client,
+        listener: &web::Resolved,
     ) -> anyhow::Result<()> {
-        if root.open_doors()?.contains(&"context") {
+        let open = root.open_doors()?;
+        #[cfg(feature = "context")]
+        if open.contains(&"context") {
             let door =
                 context::Door::open(config, self.address, client.clone(), &mut self.supervisor).await?;
             self.context = Some(door);
         }
+        #[cfg(feature = "archive")]
+        if open.contains(&"archive") {
+            self.archive = Some(archive::Door::open(config, listener, client.clone(), &mut self.supervisor)?);
+        }
         Ok(())
     }
 
-    #[cfg(feature = "context")]
+    #[cfg_attr(not(any(feature = "context", feature = "archive")), allow(unused_mut))] // for doors
     fn mounts(&self) -> Vec<Mount> {
-        self.context.iter().map(|door| door.mount.clone()).collect()
-    }
-
-    #[cfg(feature = "context")]
-    fn health(&self, client: egress::Client) -> Vec<Arc<dyn HealthSource>> {
-        let client: Arc<dyn HealthSource> = Arc::new(client);
-        self.context.iter().map(context::Door::health).chain([client]).collect()
-    }
-}
-
-/// A binary without doors has the operations endpoints alone.
-#[cfg(not(feature = "context"))]
-impl House {
-    async fn open_doors(&mut self, _: &Config, root: &Root, _: &egress::Client) -> anyhow::Result<()> {
-        root.open_doors().map(drop)
-    }
-
-    fn mounts(&self) -> Vec<Mount> {
-        Vec::new()
+        let mut mounts = Vec::new();
+        #[cfg(feature = "context")]
+        mounts.extend(self.context.iter().map(|door| door.mount.clone()));
+        #[cfg(feature = "archive")]
+        mounts.extend(self.archive.iter().map(|door| door.mount.clone()));
+        mounts
     }
 
     fn health(&self, client: egress::Client) -> Vec<Arc<dyn HealthSource>> {
-        vec![Arc::new(client)]
+        let mut sources: Vec<Arc<dyn HealthSource>> = Vec::new();
+        #[cfg(feature = "context")]
+        sources.extend(self.context.iter().map(context::Door::health));
+        #[cfg(feature = "archive")]
+        sources.extend(self.archive.iter().map(archive::Door::health));
+        sources.push(Arc::new(client));
+        sources
     }
 }
 

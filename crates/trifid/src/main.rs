@@ -6,19 +6,22 @@
 //! settings   every section that this binary was built with, as one schema
 //! house      the running program, from the first door opened to the last task ended
 //! context    the context door: where its ports meet their implementations
+//! archive    the archive door, likewise
 //! <command>  one module a command
 //! ```
 
+#[cfg(feature = "archive")]
+mod archive;
 #[cfg(feature = "rig")]
 mod bench;
 mod cli;
 mod config_show;
 #[cfg(feature = "context")]
 mod context;
-#[cfg(feature = "context")]
+#[cfg(any(feature = "context", feature = "archive-datafusion"))]
 mod demo;
 mod house;
-#[cfg(any(feature = "context", feature = "rig"))]
+#[cfg(any(feature = "context", feature = "archive-datafusion", feature = "rig"))]
 mod progress;
 mod serve;
 mod settings;
@@ -28,6 +31,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+#[cfg(feature = "archive-datafusion")]
+use cli::ArchiveCommand;
 #[cfg(feature = "context")]
 use cli::ContextCommand;
 use cli::{Cli, Command, ConfigCommand, TokenCommand};
@@ -43,7 +48,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Command::Serve(arguments) => serve::run(&cli.common, &arguments),
-        #[cfg(feature = "context")]
+        #[cfg(any(feature = "context", feature = "archive-datafusion"))]
         Command::Demo(arguments) => demo::run(&cli.common, &arguments),
         #[cfg(feature = "context")]
         Command::Context(ContextCommand::Export(arguments)) => {
@@ -53,10 +58,24 @@ fn main() -> ExitCode {
         Command::Context(ContextCommand::Import(arguments)) => {
             context::transfer::import(&cli.common, &arguments)
         }
+        #[cfg(feature = "archive-datafusion")]
+        Command::Archive(command) => archive_command(&cli.common, &command),
         #[cfg(feature = "rig")]
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Config(ConfigCommand::Show(arguments)) => config_show::run(&cli.common, &arguments),
         Command::Token(TokenCommand::Hash(arguments)) => token::hash(&arguments),
     };
     cli::exit_code(outcome)
+}
+
+#[cfg(feature = "archive-datafusion")]
+fn archive_command(common: &cli::Common, command: &ArchiveCommand) -> anyhow::Result<()> {
+    match command {
+        ArchiveCommand::Load(arguments) => archive::load::load(common, arguments),
+        ArchiveCommand::Attach(arguments) => archive::load::attach(common, arguments),
+        ArchiveCommand::List => archive::load::list(common),
+        ArchiveCommand::Drop(arguments) => archive::load::drop_table(common, arguments),
+        ArchiveCommand::Obscore(arguments) => archive::load::map(common, arguments),
+        ArchiveCommand::Query(arguments) => archive::query::run(common, arguments),
+    }
 }

@@ -29,6 +29,16 @@ impl Progress {
     }
 }
 
+/// What it is about just now.
+#[cfg(feature = "archive-datafusion")]
+impl Progress {
+    pub(crate) fn message(&self, message: &str) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(message.to_owned());
+        }
+    }
+}
+
 /// Steps that have a name.
 #[cfg(feature = "rig")]
 impl Progress {

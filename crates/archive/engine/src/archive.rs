@@ -120,6 +120,11 @@ impl Archive {
         Ok(())
     }
 
+    /// Publishes these schemas and tables in place of all.
+    pub fn replace(&self, schemas: Vec<SchemaInfo>, tables: Vec<Arc<Published>>) -> Result<(), QueryError> {
+        self.publish(|_, generation| tap_schema::with_tap_schema(generation, schemas, tables))
+    }
+
     /// Publishes these schemas and tables beside those that are there, in place of those of the same name.
     pub fn add(&self, schemas: Vec<SchemaInfo>, tables: Vec<Arc<Published>>) -> Result<(), QueryError> {
         self.publish(|now, generation| {

@@ -35,6 +35,9 @@ use trifid_archive_adql::suggest::nearest;
 use trifid_archive_adql::types::{Field, Type};
 
 use crate::catalogue::{ColumnInfo, SchemaInfo, Snapshot, TableInfo};
+use crate::error::QueryError;
+use crate::metadata::Description;
+use crate::metadata::description::{About, Column};
 
 pub use columns::{MANDATORY, OPTIONAL, Standard};
 pub use make::{MakeError, make, rows};
@@ -215,6 +218,26 @@ pub fn table_info(standards: &[&Standard]) -> TableInfo {
         columns: standards.iter().enumerate().map(|(at, standard)| standard.info(at)).collect(),
         keys: Vec::new(),
     }
+}
+
+/// The standard's metadata as the description of a stored table: the text of its TOML file.
+pub fn description(standards: &[&Standard]) -> Result<String, QueryError> {
+    let info = table_info(standards);
+    let mut description = Description::default();
+    description.schema =
+        About { description: schema_info().description, utype: None, index: schema_info().index };
+    description.table = About { description: info.description, utype: info.utype, index: info.index };
+    for (standard, column) in standards.iter().zip(info.columns) {
+        let said = Column {
+            indexed: Some(column.indexed),
+            principal: Some(column.principal),
+            standard: Some(true),
+            index: column.index,
+            ..Column::default()
+        };
+        description.column.insert(standard.name.into(), said);
+    }
+    toml::to_string(&description).map_err(QueryError::internal)
 }
 
 /// What TAP_SCHEMA says of the schema.

@@ -125,6 +125,10 @@ fn arraysize(field: &Field, serialization: Serialization) -> Option<String> {
         Type::Timestamp | Type::Region | Type::Polygon | Type::Array(_) => Some("*".into()),
         _ => None,
     };
+    if let (Type::Text, Size::Fixed(1)) = (field.ty, &field.size) {
+        // One character is a scalar (VOTable 1.3 erratum 3).
+        return None;
+    }
     if let (Type::Array(_), Size::Fixed(1)) = (field.ty, &field.size) {
         // VOTable 1.5 section 2.2: clients disagree on what `1` alone means.
         return Some("1*".into());
