@@ -59,7 +59,23 @@ fn table(file: &File) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use proptest::prelude::*;
+
+    #[test]
+    fn the_corpus_is_answered() {
+        let targets: [(&str, fn(&[u8])); 2] =
+            [("tap_form", super::form), ("tap_multipart", super::multipart)];
+        for (target, run) in targets {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target);
+            let files: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+            assert!(!files.is_empty(), "{}", folder.display());
+            for file in files {
+                run(&std::fs::read(file.unwrap().path()).unwrap());
+            }
+        }
+    }
 
     proptest! {
         #[test]

@@ -201,6 +201,8 @@ impl ArchiveFace {
         answered.unwrap_or_else(|fault| fault.into_response(&ErrorForm::default()))
     }
 
+    /// Finds the resource and has it answer. What is rare and holds much is boxed, so that the future of a query, which
+    /// is moved for each of them, stays small.
     async fn dispatch(&self, request: &Request) -> Result<Response, Fault> {
         // HEAD is GET whose body the shell leaves out (RFC 9110 9.3.2).
         let method = if request.method == Method::HEAD { &Method::GET } else { &request.method };
@@ -222,10 +224,10 @@ impl ArchiveFace {
             Operation::Tables => self.tables(request),
             Operation::Table => self.table(request, table),
             Operation::Examples => self.examples(request),
-            Operation::Cone => Ok(self.cone(request, &table_name(table)?).await),
+            Operation::Cone => Ok(Box::pin(self.cone(request, &table_name(table)?)).await),
             Operation::Uws(resource) => {
                 let named = |name| found.params.get(name).unwrap_or_default();
-                self.uws(request, resource, named(uws::JOB), named(uws::NAME)).await
+                Box::pin(self.uws(request, resource, named(uws::JOB), named(uws::NAME))).await
             }
         }
     }
@@ -356,7 +358,8 @@ impl Face for ArchiveFace {
     }
 
     fn access(&self, head: &Parts) -> Access {
-        match self.routes.get(&head.method, head.uri.path()) {
+        let method = if head.method == Method::HEAD { &Method::GET } else { &head.method };
+        match self.routes.get(method, head.uri.path()) {
             Outcome::Found(found) => match found.value {
                 // VOSI 1.1 2: these two are for everybody.
                 Operation::Capabilities | Operation::Availability => Access::Public,
@@ -379,5 +382,20 @@ impl Face for ArchiveFace {
         let is_multipart =
             media.get(..19).is_some_and(|start| start.eq_ignore_ascii_case("multipart/form-data"));
         is_multipart.then_some(self.settings.upload.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The shell boxes the future of every request: what it copies is what this says.
+    #[test]
+    fn the_future_of_a_request_is_small() {
+        fn size<F>(_: impl FnOnce(&'static ArchiveFace, Request) -> F) -> usize {
+            size_of::<F>()
+        }
+        let bytes = size(|face, request| face.answer(request));
+        assert!(bytes <= 2048, "{bytes}");
     }
 }

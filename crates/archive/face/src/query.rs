@@ -51,7 +51,10 @@ impl ArchiveFace {
     pub(crate) async fn check(&self, params: &Params<'_>, files: &[File]) -> Result<Checked, Fault> {
         let chosen = self.formats.choose(params.format)?;
         let text = params.needed_query()?;
-        let uploads = upload::tables(self, &params.uploads, files).await?;
+        let uploads = match params.uploads.is_empty() {
+            true => Vec::new(),
+            false => Box::pin(upload::tables(self, &params.uploads, files)).await?,
+        };
         let prepared = self.prepare(text, params, uploads).await?;
         Ok(Checked { prepared, chosen, limit: self.limit(params), text: shortened(text), shown: None })
     }

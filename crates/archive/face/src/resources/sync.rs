@@ -92,7 +92,7 @@ impl ArchiveFace {
                 self.counters.streamed.add(request.core, 1);
                 match checked.target() {
                     Target::Stream(writer) => self.stream(&checked.chosen, coding, rows, writer),
-                    Target::Fits(head) => self.hold(&checked.chosen, coding, rows, head).await,
+                    Target::Fits(head) => Box::pin(self.hold(&checked.chosen, coding, rows, head)).await,
                 }
             }
         }
@@ -182,8 +182,12 @@ fn rows(batches: &[RecordBatch]) -> usize {
 /// Takes the first rows, and those that follow at once as long as they are few: a small result goes out whole, and how
 /// it ended is known before its head.
 async fn gather(checked: &Checked, mut answer: Answer) -> Result<Gathered, Fault> {
-    if answer.ready_rows().is_some_and(|batches| checked.cells(rows(batches)) > INLINE_CELLS_MAX) {
-        return Ok(Gathered::Begun(Begun::new(Vec::new(), answer)));
+    if let Some(batches) = answer.ready_rows() {
+        let is_small = checked.cells(rows(batches)) <= INLINE_CELLS_MAX;
+        return Ok(match is_small {
+            true => Gathered::Whole(batches.to_vec(), answer.overflow()),
+            false => Gathered::Begun(Begun::new(Vec::new(), answer)),
+        });
     }
     let mut batches = Vec::new();
     let mut patience = FIRST_ROWS_WAIT;
@@ -273,6 +277,8 @@ fn whole(chosen: &Chosen, coding: Option<Coding>, body: Vec<u8>, end: &End) -> R
 pub(crate) fn head(chosen: &Chosen, coding: Option<Coding>, body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
+    // What comes here, from the shell and from hyper, in one allocation.
+    *headers = HeaderMap::with_capacity(12);
     headers.insert(CONTENT_TYPE, chosen.media.clone());
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(CONTENT_DISPOSITION, chosen.format.disposition());

@@ -1,6 +1,7 @@
 //! VOSI 1.1, TAPRegExt 1.0 and DALI examples.
 
 use http::Method;
+use trifid_base_web::{Access, Face as _, Role};
 
 use crate::harness::{Door, Xml};
 
@@ -196,5 +197,23 @@ async fn examples_are_for_programs_too() {
     for query in queries {
         let answered = door.query(&query.text, "FORMAT=csv").await;
         assert_eq!(answered.status, 200, "{}: {}", query.text, answered.text());
+    }
+}
+
+/// VOSI 1.1 2: these two are for everybody; a query is reading, however it is sent.
+#[tokio::test]
+async fn who_may_ask_what() {
+    let door = Door::new();
+    for (method, path, needed) in [
+        (Method::GET, "/tap/capabilities", Access::Public),
+        (Method::HEAD, "/tap/availability", Access::Public),
+        (Method::GET, "/tap/tables", Access::Needs(Role::Read)),
+        (Method::POST, "/tap/sync", Access::Needs(Role::Read)),
+        (Method::HEAD, "/tap/sync", Access::Needs(Role::Read)),
+        (Method::GET, "/tap", Access::Needs(Role::Read)),
+        (Method::DELETE, "/tap/tables", Access::Needs(Role::Write)),
+    ] {
+        let request = http::Request::builder().method(&method).uri(path).body(()).unwrap();
+        assert_eq!(door.face.access(&request.into_parts().0), needed, "{method} {path}");
     }
 }
