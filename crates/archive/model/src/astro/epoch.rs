@@ -1,8 +1,8 @@
 //! Positions at another epoch: uniform straight motion in space, rigorously.
 //!
 //! The formulas of the Hipparcos catalogue (ESA SP-1200 volume 1, section 1.5.5), which the IVOA catalogue of
-//! user-defined functions asks for (`ivo_epoch_prop_pos`) and the Gaia archive uses: the star moves on a line, all
-//! six parameters follow. Light time is left out on both sides, as the standard says.
+//! user-defined functions asks for (`ivo_epoch_prop_pos`) and the Gaia archive uses: the star moves on a
+//! line, all six parameters follow. Light time is left out on both sides, as the standard says.
 
 use crate::sphere::{Vec3, sin_cos};
 
@@ -29,8 +29,9 @@ pub struct Astrometry {
     pub radial_velocity: f64,
 }
 
-/// The parameters after so many Julian years. NaN in what they depend on is NaN in the result; NULLs of parallax, proper
-/// motions and radial velocity are to be given as 0 (IVOA UDF catalogue, `ivo_epoch_prop_pos`).
+/// The parameters after so many Julian years. NaN in what they depend on is NaN in the result; NULLs of
+/// parallax, proper motions and radial velocity are to be given as 0 (IVOA UDF catalogue,
+/// `ivo_epoch_prop_pos`).
 pub fn propagate(star: &Astrometry, years: f64) -> Astrometry {
     let ((sin_ra, cos_ra), (sin_dec, cos_dec)) = (sin_cos(star.ra), sin_cos(star.dec));
     let east = Vec3 { x: -sin_ra, y: cos_ra, z: 0.0 };
@@ -108,8 +109,8 @@ mod tests {
         assert!(distance(still.ra, still.dec, 10.0, -3.0) < 1e-13 && still.pmra == 0.0 && still.pmdec == 0.0);
     }
 
-    /// What astropy's `apply_space_motion` gives for Barnard's star, from 2016.0 to 1950.0. It counts light time in, half
-    /// a milli-arcsecond here.
+    /// What astropy's `apply_space_motion` gives for Barnard's star, from 2016.0 to 1950.0. It counts light
+    /// time in, half a milli-arcsecond here.
     #[test]
     fn as_astropy() {
         let star = Astrometry {

@@ -1,7 +1,7 @@
 //! Spectral coordinates in vacuum: wavelength, frequency, energy, wave number.
 //!
-//! Each is a factor, or a factor by the inverse, of the photon's energy. Units are those of VOUnits that occur for
-//! spectra: metre, Angstrom, Hz, J, eV, erg, Ry, with SI prefixes; and the inverse of a length.
+//! Each is a factor, or a factor by the inverse, of the photon's energy. Units are those of VOUnits that
+//! occur for spectra: metre, Angstrom, Hz, J, eV, erg, Ry, with SI prefixes; and the inverse of a length.
 
 /// The speed of light in m/s.
 const C: f64 = 299_792_458.0;
@@ -21,7 +21,8 @@ pub struct Spectral {
 }
 
 impl Spectral {
-    /// The unit of a text in VOUnits (`nm`, `Angstrom`, `MHz`, `keV`, `cm**-1`, `1/m`); `None` if it is not spectral.
+    /// The unit of a text in VOUnits (`nm`, `Angstrom`, `MHz`, `keV`, `cm**-1`, `1/m`); `None` if it is not
+    /// spectral.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim_ascii();
         let inverse = text

@@ -6,8 +6,8 @@ use crate::{dali, healpix, time};
 /// Edges above which relations and measures, which compare them in pairs, are left out.
 const EDGES: usize = 48;
 
-/// What is read is printed and read back; whatever its shape, it has ranges of cells, an area, and relations that agree
-/// with each other.
+/// What is read is printed and read back; whatever its shape, it has ranges of cells, an area, and relations
+/// that agree with each other.
 pub(crate) fn region(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = (dali::point(text), dali::circle(text), dali::polygon(text), dali::interval(text));

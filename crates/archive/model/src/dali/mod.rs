@@ -1,9 +1,10 @@
-//! Values of the xtypes of DALI as text: points, circles, polygons, shapes, intervals, sexagesimal coordinates.
+//! Values of the xtypes of DALI as text: points, circles, polygons, shapes, intervals, sexagesimal
+//! coordinates.
 //!
-//! Reading accepts what standards and archives write: numbers alone (DALI 1.2 3.3), labelled shapes one after
-//! another (3.3.10, 3.3.11), and the STC-S that `s_region` columns hold (TAP 1.0 section 6): see [`region()`]. Writing
-//! produces DALI's form, each number in the fewest digits that read back to the same value. Timestamps are in
-//! [`crate::time`].
+//! Reading accepts what standards and archives write: numbers alone (DALI 1.2 3.7 to 3.10), labelled shapes
+//! one after another (3.12, 3.13), and the STC-S that `s_region` columns hold (TAP 1.0 section 6): see
+//! [`region()`]. Writing produces DALI's form, each number in the fewest digits that read back to the same
+//! value. Timestamps are in [`crate::time`].
 
 pub(crate) mod fuzz;
 mod region;
@@ -16,7 +17,7 @@ pub use write::{
     write_circle, write_interval, write_numbers, write_point, write_polygon, write_region, write_stc,
 };
 
-/// Reads an interval: two numbers, where `-Inf` and `+Inf` stand for no bound (DALI 1.2 3.3.4).
+/// Reads an interval: two numbers, where `-Inf` and `+Inf` stand for no bound (DALI 1.2 3.4).
 pub fn interval(text: &str) -> Option<(f64, f64)> {
     let mut words = text.split_ascii_whitespace();
     let mut next = || {

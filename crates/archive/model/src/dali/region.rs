@@ -5,13 +5,15 @@
 //! shape = label frame* numbers | ("union" frame* | "not") "(" shape+ ")" | "not" shape
 //! ```
 //!
-//! Labels, in any case: `circle`, `polygon`, `range` (DALI), `position` or `point`, `box`, `positioninterval`, `allsky`, `convex`
-//! is refused, and so are `intersection`, `ellipse` and `difference`, which are no union of our shapes. Several
-//! shapes one after another are their union, with `union` or without.
+//! Labels, in any case: `circle`, `polygon`, `range` (DALI), `position` or `point`, `box`,
+//! `positioninterval`, `allsky`. Several shapes one after another are their union, with `union` or without.
+//! `ellipse`, `convex`, `intersection` and `difference`, which are no union of our shapes, are refused, and so
+//! is `not` of anything but one circle or polygon.
 //!
-//! A frame is `ICRS`, `FK5`, `FK4`, `J2000`, `B1950`, `GALACTIC`, `ECLIPTIC` or `UNKNOWNFRAME`. The coordinates of FK4, galactic and ecliptic
-//! ones are turned into ICRS ([`crate::astro::Transform`]); those of FK5 J2000 stand as they are, since archives
-//! write `J2000` where they mean ICRS. Words for a reference position and for spherical coordinates are passed over.
+//! A frame is `ICRS`, `FK5`, `FK4`, `J2000`, `B1950`, `GALACTIC`, `ECLIPTIC` or `UNKNOWNFRAME`. The
+//! coordinates of FK4, galactic and ecliptic ones are turned into ICRS ([`crate::astro::Transform`]); those
+//! of FK5 J2000 stand as they are, since archives write `J2000` where they mean ICRS. Words for a reference
+//! position and for spherical coordinates are passed over.
 //!
 //! Texts of any length are read in one pass; nesting is bounded.
 
@@ -32,7 +34,7 @@ pub fn region(text: &str) -> Result<Region, Error> {
     Region::new(shapes)
 }
 
-/// Reads a point: `lon lat` (DALI 1.2 3.3.6), or a labelled position.
+/// Reads a point: `lon lat` (DALI 1.2 3.7), or a labelled position.
 pub fn point(text: &str) -> Result<Point, Error> {
     let mut reader = Reader::new(text);
     if reader.has_number() {
@@ -46,7 +48,7 @@ pub fn point(text: &str) -> Result<Point, Error> {
     }
 }
 
-/// Reads a circle: `lon lat radius` (DALI 1.2 3.3.7), or a labelled one.
+/// Reads a circle: `lon lat radius` (DALI 1.2 3.8), or a labelled one.
 pub fn circle(text: &str) -> Result<Circle, Error> {
     let mut reader = Reader::new(text);
     if reader.has_number() {
@@ -60,7 +62,7 @@ pub fn circle(text: &str) -> Result<Circle, Error> {
     }
 }
 
-/// Reads a polygon: longitudes and latitudes in turn (DALI 1.2 3.3.9), or a labelled one.
+/// Reads a polygon: longitudes and latitudes in turn (DALI 1.2 3.10), or a labelled one.
 pub fn polygon(text: &str) -> Result<Polygon, Error> {
     let mut reader = Reader::new(text);
     if reader.has_number() {
@@ -223,7 +225,7 @@ impl<'a> Reader<'a> {
             _ => {
                 self.place = start;
                 return Err(
-                    self.wrong("a shape is expected: circle, polygon, box, range, position, union or not")
+                    self.wrong("a shape is expected, like circle, polygon, box, range, position or union")
                 );
             }
         })

@@ -1,8 +1,9 @@
 //! Hours and degrees in sixties.
 //!
-//! Read as the IVOA catalogue of user-defined functions has it (`ivo_hms_to_degrees`, `ivo_dms_to_degrees`): `h:m:s`, `hhmmss`
-//! and `hHmMsS` (with `d` for degrees), whole hours and minutes, seconds with decimals; within the ranges of
-//! DALI 1.2 3.3.5. A blank may stand for the colon, as catalogues print it. Written with colons.
+//! Read as the IVOA catalogue of user-defined functions has it (`ivo_hms_to_degrees`, `ivo_dms_to_degrees`):
+//! `h:m:s`, `hhmmss` and `hHmMsS` (with `d` for degrees), whole hours and minutes, seconds with decimals;
+//! within the ranges of DALI 1.2 3.6. A blank may stand for the colon, as catalogues print it. Written with
+//! colons.
 
 /// Hours, minutes and seconds as degrees; `None` for any other text.
 pub fn hms_to_degrees(text: &str) -> Option<f64> {
@@ -61,7 +62,8 @@ pub fn write_hms(degrees: f64, decimals: usize, out: &mut Vec<u8>) {
     write(crate::sphere::wrap_longitude(degrees) * 240.0, decimals, out);
 }
 
-/// Appends degrees as `+dd:mm:ss.s` with so many decimals, at most nine. NaN and what is beyond a pole appends nothing.
+/// Appends degrees as `+dd:mm:ss.s` with so many decimals, at most nine. NaN and what is beyond a pole
+/// appends nothing.
 pub fn write_dms(degrees: f64, decimals: usize, out: &mut Vec<u8>) {
     if degrees.abs() <= 90.0 {
         out.push(if degrees.is_sign_negative() { b'-' } else { b'+' });

@@ -12,22 +12,22 @@ pub fn write_numbers(numbers: &[f64], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends `lon lat` (DALI 1.2 3.3.6).
+/// Appends `lon lat` (DALI 1.2 3.7).
 pub fn write_point(point: &Point, out: &mut Vec<u8>) {
     write_numbers(&[point.lon(), point.lat()], out);
 }
 
-/// Appends `lon lat radius` (DALI 1.2 3.3.7).
+/// Appends `lon lat radius` (DALI 1.2 3.8).
 pub fn write_circle(circle: &Circle, out: &mut Vec<u8>) {
     write_numbers(&[circle.center().lon(), circle.center().lat(), circle.radius()], out);
 }
 
-/// Appends the vertices as they were given (DALI 1.2 3.3.9). That a polygon is the larger side cannot be said.
+/// Appends the vertices as they were given (DALI 1.2 3.10). That a polygon is the larger side cannot be said.
 pub fn write_polygon(polygon: &Polygon, out: &mut Vec<u8>) {
     write_numbers(polygon.coordinates(), out);
 }
 
-/// Appends `low high` (DALI 1.2 3.3.4), `-Inf` and `+Inf` without a bound.
+/// Appends `low high` (DALI 1.2 3.4), `-Inf` and `+Inf` without a bound.
 pub fn write_interval((low, high): (f64, f64), out: &mut Vec<u8>) {
     let write = |bound: f64, out: &mut Vec<u8>| match bound {
         f64::INFINITY => out.extend_from_slice(b"+Inf"),
@@ -39,8 +39,8 @@ pub fn write_interval((low, high): (f64, f64), out: &mut Vec<u8>) {
     write(high, out);
 }
 
-/// Appends a shape, or several one after another (DALI 1.2 3.3.11, 3.3.12). Where a polygon's larger side is meant, which
-/// DALI has no words for, STC-S.
+/// Appends a shape, or several one after another (DALI 1.2 3.12, 3.13). Where a polygon's larger side is
+/// meant, which DALI has no words for, STC-S.
 pub fn write_region(region: &Region, out: &mut Vec<u8>) {
     let larger = |shape: &Shape| matches!(shape, Shape::Polygon(polygon) if polygon.is_complement());
     if region.shapes().iter().any(larger) {

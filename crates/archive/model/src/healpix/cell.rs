@@ -5,10 +5,11 @@ use crate::sphere::{Vec3, sin_cos};
 
 /// The kinds of cells by their elongation.
 ///
-/// The arc from a centre to a place of the cell is at most the way straight through the plane: its length there times the
-/// largest speed on the sphere. Between the parallels `asin(2/3)` the speed is at most `2/3 / cos(lat)` northward
-/// and `pi/4 cos(lat)` eastward. Beyond them it is, with `q = 6 - s^2` from 5 to 6 and `p` the distance from the middle of
-/// the quarter, 0 to 1, at most `sqrt(4/q + (pi p / 12)^2 q)` northward, and less eastward.
+/// The arc from a centre to a place of the cell is at most the way straight through the plane: its length
+/// there times the largest speed on the sphere. Between the parallels `asin(2/3)` the speed is at most `2/3 /
+/// cos(lat)` northward and `pi/4 cos(lat)` eastward. Beyond them it is, with `q = 6 - s^2` from 5 to 6 and
+/// `p` the distance from the middle of the quarter, 0 to 1, at most `sqrt(4/q + (pi p / 12)^2 q)` northward,
+/// and less eastward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Between the parallels: 0.8945.

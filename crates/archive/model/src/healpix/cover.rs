@@ -1,13 +1,13 @@
 //! The cells of a region: which rows can be in it, and which are without a test.
 //!
-//! A cell is judged by its centre and an upper bound of its radius against the region's edges: outside, inside, or
-//! partly inside. Cells that are partly inside are parted again as long as the number of ranges stays within the
-//! budget; of the last ones, those with their centre outside are still shortened at both ends. A cone starts at the
-//! nine cells around its centre, so that its cost does not depend on its size: some hundred judgements
-//! of twenty nanoseconds.
+//! A cell is judged by its centre and an upper bound of its radius against the region's edges: outside,
+//! inside, or partly inside. Cells that are partly inside are parted again as long as the number of ranges
+//! stays within the budget; of the last ones, those with their centre outside are still shortened at both
+//! ends. A cone starts at the nine cells around its centre, so that its cost does not depend on its size:
+//! some hundred judgements of twenty nanoseconds.
 //!
-//! What holds: every position in the region has its [`hash29`](super::hash29) in a range, and every position with
-//! its hash in a range marked `inside` is in the region. [`MARGIN`] pays for rounding on both sides.
+//! What holds: every position in the region has its [`hash29`](super::hash29) in a range, and every position
+//! with its hash in a range marked `inside` is in the region. [`MARGIN`] pays for rounding on both sides.
 
 use super::cell::Kind;
 use super::{Cell, MARGIN, ORDER_MAX, bucket_order, buckets_around};
@@ -27,8 +27,8 @@ pub struct CellRange {
 /// Fewer ranges than the base cells cannot be promised.
 const BUDGET_MIN: usize = 12;
 
-/// The cells of a region as at most `budget` (or 12) ranges, ascending, without a common cell. Eight to 32 are good
-/// for a search among sorted rows.
+/// The cells of a region as at most `budget` (or 12) ranges, ascending, without a common cell. Eight to 32
+/// are good for a search among sorted rows.
 pub fn cover(region: &Region, budget: usize) -> Vec<CellRange> {
     cover_probes(region.shapes().iter().map(Probe::new).collect(), &region.cap(), budget)
 }
@@ -127,8 +127,8 @@ impl Cells {
         parted
     }
 
-    /// The ranges of these cells. Of the children of a cell that is barely inside, the first and the last with any of
-    /// the region bound the range.
+    /// The ranges of these cells. Of the children of a cell that is barely inside, the first and the last
+    /// with any of the region bound the range.
     fn ranges(&self, probes: &mut [Probe<'_>]) -> Vec<CellRange> {
         let whole = |cell: &Cell, inside: bool| {
             let (first, last) = cell.range29();
@@ -178,7 +178,8 @@ enum Side {
     Inside,
 }
 
-/// Where a cell is to the union of some shapes. What is inside only of several together counts as partly inside.
+/// Where a cell is to the union of some shapes. What is inside only of several together counts as partly
+/// inside.
 #[inline]
 fn judge(probes: &[Probe<'_>], cell: Cell, scales: &[Scale; 3]) -> Side {
     let (center, kind) = (cell.center(), cell.kind() as usize);
@@ -225,7 +226,8 @@ enum Form<'a> {
     Range(&'a Range),
 }
 
-/// Squares of chords from the cap's centre: beyond the first a cell is outside the cap, within the second inside.
+/// Squares of chords from the cap's centre: beyond the first a cell is outside the cap, within the second
+/// inside.
 #[derive(Clone, Copy, Default)]
 struct Limits {
     outside: f64,

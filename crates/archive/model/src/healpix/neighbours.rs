@@ -1,19 +1,20 @@
 //! Cells beside a cell, and the buckets of a join by distance.
 //!
-//! Two positions within a radius are in one bucket or in two that touch, if buckets are cells nowhere narrower than
-//! the radius. A join puts one side into buckets and asks, for each row of the other, the row's own bucket and
-//! those around it: nine, eight at the corners where three base cells meet, fewer at the lowest orders.
+//! Two positions within a radius are in one bucket or in two that touch, if buckets are cells nowhere
+//! narrower than the radius. A join puts one side into buckets and asks, for each row of the other, the row's
+//! own bucket and those around it: nine, eight at the corners where three base cells meet, fewer at the
+//! lowest orders.
 
 use super::{Cell, ORDER_MAX, hash};
 use crate::sphere::Point;
 
-/// A lower bound of the width of any cell in radians, times the cells along a base cell's side. The narrowest lie
-/// at the poles on the meridians between base cells: 0.688.
+/// A lower bound of the width of any cell in radians, times the cells along a base cell's side. The narrowest
+/// lie at the poles on the meridians between base cells: 0.688.
 const WIDTH: f64 = 0.66;
 
-/// The deepest order whose cells are nowhere narrower than a radius in degrees: then every position within the
-/// radius of a position is in [`buckets_around`] it. `None` if the radius is negative, NaN or wider than a base
-/// cell: there are too few cells then for buckets to help.
+/// The deepest order whose cells are nowhere narrower than a radius in degrees: then every position within
+/// the radius of a position is in [`buckets_around`] it. `None` if the radius is negative, NaN or wider than
+/// a base cell: there are too few cells then for buckets to help.
 pub fn bucket_order(radius_degrees: f64) -> Option<u8> {
     // What distances, hashes and sums may be off by.
     let radius = radius_degrees.to_radians() * (1.0 + 1e-9) + 1e-12;
@@ -77,8 +78,8 @@ fn beside(cell: &Cell, dx: i64, dy: i64) -> Option<Cell> {
     Some(Cell::at(cell.order(), face, x as u32, y as u32))
 }
 
-/// A place beyond the edges of a base cell as a place of the base cell there: which edges were crossed (-1, 0 or 1
-/// along each axis), and the last coordinate of a base cell.
+/// A place beyond the edges of a base cell as a place of the base cell there: which edges were crossed (-1, 0
+/// or 1 along each axis), and the last coordinate of a base cell.
 fn cross(face: u8, over_x: i8, over_y: i8, x: i64, y: i64, last: i64) -> Option<(u8, i64, i64)> {
     let column = face % 4;
     let (east, west, opposite) = ((column + 1) % 4, (column + 3) % 4, (column + 2) % 4);

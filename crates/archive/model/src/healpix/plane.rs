@@ -1,9 +1,9 @@
 //! Between the sphere and the plane of the cells.
 //!
-//! In the plane, `t` is the longitude in quarter turns and `h` the height: `3/4 sin(lat)` between latitudes of
-//! `asin(2/3)`, and beyond them `1 - s/2` with `s = sqrt(3 (1 - |sin(lat)|))`, where a quarter shrinks to a
-//! triangle of width `s`. The squares lie on their corners: `u` and `v` count along their sides, to the north-east
-//! and to the north-west.
+//! In the plane, `t` is the longitude in quarter turns and `h` the height: `3/4 sin(lat)` between latitudes
+//! of `asin(2/3)`, and beyond them `1 - s/2` with `s = sqrt(3 (1 - |sin(lat)|))`, where a quarter shrinks to
+//! a triangle of width `s`. The squares lie on their corners: `u` and `v` count along their sides, to the
+//! north-east and to the north-west.
 
 /// Cells along the side of a base cell at order 29.
 const SIDE: f64 = (1_u32 << 29) as f64;
@@ -40,8 +40,8 @@ fn belt(turn: f64, sine: f64) -> (u8, u32, u32) {
     }
 }
 
-/// In the caps, where meridians converge. The square root is taken of the cosine: near a pole `1 - sin` has none
-/// of its digits left.
+/// In the caps, where meridians converge. The square root is taken of the cosine: near a pole `1 - sin` has
+/// none of its digits left.
 #[inline]
 fn polar(turn: f64, sine: f64, cosine: f64) -> (u8, u32, u32) {
     let quarter = (turn as u8).min(3);
@@ -52,8 +52,8 @@ fn polar(turn: f64, sine: f64, cosine: f64) -> (u8, u32, u32) {
     if sine > 0.0 { (quarter, LAST - west, LAST - east) } else { (8 + quarter, east, west) }
 }
 
-/// Where on the sphere a place in a base cell is, `x` and `y` from 0 to 1: the longitude in quarter turns, sine and
-/// cosine of the latitude.
+/// Where on the sphere a place in a base cell is, `x` and `y` from 0 to 1: the longitude in quarter turns,
+/// sine and cosine of the latitude.
 #[inline]
 pub(super) fn unproject(face: u8, x: f64, y: f64) -> (f64, f64, f64) {
     let (row, column) = (face / 4, f64::from(face % 4));

@@ -1,10 +1,10 @@
 //! Angles in degrees: sine and cosine, longitudes, distances, directions.
 //!
-//! Sine and cosine are our own, for three reasons. The argument is reduced in degrees, where the quarter turn is
-//! a whole number: `cos(90)` is 0 and the poles are one point whatever their longitude. The result is the same
-//! on every machine, as it must be for a HEALPix index that was written to disk elsewhere. And it costs some ten
-//! multiplications, so that a load of millions of rows is not spent here. The error is below two units in the last
-//! place; `tests` compares with the platform's functions.
+//! Sine and cosine are our own, for three reasons. The argument is reduced in degrees, where the quarter turn
+//! is a whole number: `cos(90)` is 0 and the poles are one point whatever their longitude. The result is the
+//! same on every machine, as it must be for a HEALPix index that was written to disk elsewhere. And it costs
+//! some ten multiplications, so that a load of millions of rows is not spent here. The error is below two
+//! units in the last place; `tests` compares with the platform's functions.
 
 use super::Vec3;
 
@@ -109,7 +109,8 @@ pub fn chord_squared(degrees: f64) -> f64 {
 pub fn position_angle(lon1: f64, lat1: f64, lon2: f64, lat2: f64) -> f64 {
     let (sin1, cos2) = (sin_cos(lat1).0, sin_cos(lat2).1);
     let half = sin_cos((lon2 - lon1) / 2.0).0;
-    // cos(lat1) sin(lat2) - sin(lat1) cos(lat2) cos(lon2 - lon1), without losing a small difference of latitudes.
+    // cos(lat1) sin(lat2) - sin(lat1) cos(lat2) cos(lon2 - lon1), without losing a small difference of
+    // latitudes.
     let north = sin_cos(lat2 - lat1).0 + 2.0 * sin1 * cos2 * half * half;
     let east = sin_cos(lon2 - lon1).0 * cos2;
     wrap_longitude(east.atan2(north).to_degrees())

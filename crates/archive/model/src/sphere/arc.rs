@@ -1,10 +1,10 @@
 //! Arcs of circles: what every shape is bounded by.
 //!
-//! An edge of a polygon, a meridian, a parallel and the edge of a circle are all positions at one radius from an
-//! axis, over a range of angles around it. Where two such circles cross is a triangle with three known sides; its
-//! half-angle formula keeps its digits for circles of a milli-arcsecond as for great ones. Arcs are parted
-//! where others cross them, and each part is judged by its middle: a crossing that is ill-conditioned (edges that nearly
-//! coincide) may then be found at the wrong place without a wrong answer.
+//! An edge of a polygon, a meridian, a parallel and the edge of a circle are all positions at one radius from
+//! an axis, over a range of angles around it. Where two such circles cross is a triangle with three known
+//! sides; its half-angle formula keeps its digits for circles of a milli-arcsecond as for great ones. Arcs
+//! are parted where others cross them, and each part is judged by its middle: a crossing that is
+//! ill-conditioned (edges that nearly coincide) may then be found at the wrong place without a wrong answer.
 
 use std::f64::consts::{PI, TAU};
 
@@ -136,8 +136,8 @@ impl Arc {
 
     /// The angles, on this arc, where another crosses it, touches it, or begins or ends on it.
     ///
-    /// The place of a crossing is found once for both arcs, and one that cannot be told from an end is that end: then edges
-    /// that were parted still close.
+    /// The place of a crossing is found once for both arcs, and one that cannot be told from an end is that
+    /// end: then edges that were parted still close.
     pub(crate) fn crossings(&self, other: &Self, found: &mut Vec<f64>) {
         let reach = self.reach + other.reach + END;
         if self.middle.chord_squared(other.middle) > reach * reach {
@@ -167,8 +167,9 @@ impl Arc {
         }
     }
 
-    /// How far along the circles the place where they cross may be off: as far as they are not apart by more than an end
-    /// may be off. They part with the angle that they make, and with the difference of their curvatures.
+    /// How far along the circles the place where they cross may be off: as far as they are not apart by more
+    /// than an end may be off. They part with the angle that they make, and with the difference of their
+    /// curvatures.
     fn uncertainty(&self, other: &Self, place: Vec3) -> f64 {
         let sine = self.axis.robust_cross(other.axis).dot(place) / (self.sin_radius * other.sin_radius);
         let side = if self.inward(place).dot(other.inward(place)) < 0.0 { -1.0 } else { 1.0 };
@@ -197,7 +198,8 @@ impl Arc {
         !scratch.is_empty()
     }
 
-    /// The angle, at this axis, between the other axis and where the circles cross; `None` if they do not meet.
+    /// The angle, at this axis, between the other axis and where the circles cross; `None` if they do not
+    /// meet.
     fn half_angle(&self, other: &Self) -> Option<f64> {
         let (own, far, apart) = (self.radius, other.radius, self.axis.angle(other.axis));
         let s = (own + far + apart) / 2.0;
@@ -217,7 +219,8 @@ impl Arc {
         along * (0.5 * self.sin_radius)
     }
 
-    /// The parts between sorted angles, the ends of the arc among them: from, to. Parts without length are left out.
+    /// The parts between sorted angles, the ends of the arc among them: from, to. Parts without length are
+    /// left out.
     pub(crate) fn parts(&self, mut angles: Vec<f64>) -> Vec<(f64, f64)> {
         angles.extend([0.0, self.extent]);
         angles.sort_unstable_by(f64::total_cmp);

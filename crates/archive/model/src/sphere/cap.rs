@@ -4,14 +4,15 @@ use std::f64::consts::PI;
 
 use super::{Vec3, angle};
 
-/// What a position may be off and still lie on a boundary, in radians: a boundary belongs to its region, although
-/// few positions of it have coordinates in f64. Two nano-arcseconds are 1e-14.
+/// What a position may be off and still lie on a boundary, in radians: a boundary belongs to its region,
+/// although few positions of it have coordinates in f64. Two nano-arcseconds are 1e-14.
 pub(crate) const TOUCH: f64 = 2e-15;
 
 /// A cap, ready for tests.
 ///
-/// The test is one chord: `|p - c|^2 <= 4 sin^2(r / 2)`, which keeps its digits where a scalar product against
-/// `cos r` loses them all. Beyond 90 degrees it is made at the opposite pole, where the chord is short again.
+/// The test is one chord: `|p - c|^2 <= 4 sin^2(r / 2)`, which keeps its digits where a scalar product
+/// against `cos r` loses them all. Beyond 90 degrees it is made at the opposite pole, where the chord is
+/// short again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cap {
     /// The centre.
@@ -27,8 +28,8 @@ pub struct Cap {
 }
 
 impl Cap {
-    /// The cap around a position with a radius in degrees; above 180 it is the whole sphere. The radius is not
-    /// negative.
+    /// The cap around a position with a radius in degrees; above 180 it is the whole sphere. The radius is
+    /// not negative.
     pub fn new(center: Vec3, radius_degrees: f64) -> Self {
         let radius = radius_degrees.clamp(0.0, 180.0);
         // Rounding must not put out what lies on the edge; a radius of zero is equality.

@@ -37,7 +37,7 @@ impl Shape {
     }
 }
 
-/// A union of shapes (DALI 1.2 3.3.11), at least one.
+/// A union of shapes (DALI 1.2 3.13), at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
     shapes: Box<[Shape]>,

@@ -1,11 +1,11 @@
 //! AREA and CENTROID.
 //!
-//! A circle, a range and a polygon whose edges do not cross have closed forms. Everything else (overlapping shapes, edges
-//! that cross) is measured along the edge of the union: edges are parted where others cross them, parts with the region on
-//! one side only are its edge, and both measures are line integrals over it.
+//! A circle, a range and a polygon whose edges do not cross have closed forms. Everything else (overlapping
+//! shapes, edges that cross) is measured along the edge of the union: edges are parted where others cross
+//! them, parts with the region on one side only are its edge, and both measures are line integrals over it.
 //!
-//! The centroid is the direction of the integral of the position over the region. Below [`FLAT`] it is that of the
-//! plane, where the integral would lose its digits.
+//! The centroid is the direction of the integral of the position over the region. Below [`FLAT`] it is that
+//! of the plane, where the integral would lose its digits.
 
 use std::f64::consts::{PI, TAU};
 
@@ -32,8 +32,8 @@ impl Geometry {
         self.measure().area * SQUARE_DEGREES
     }
 
-    /// The centroid (ADQL 2.1 4.2.10). Where none is distinguished (the whole sky, symmetrical unions) it is the
-    /// centre of a cap that holds the geometry.
+    /// The centroid (ADQL 2.1 4.2.10). Where none is distinguished (the whole sky, symmetrical unions) it is
+    /// the centre of a cap that holds the geometry.
     pub fn centroid(&self) -> Point {
         match self {
             Self::Point(point) => *point,
@@ -208,8 +208,8 @@ fn along(arc: &Arc, from: f64, to: f64, origin: Vec3, flat: bool) -> Measure {
     sum
 }
 
-/// What lies between an arc and the great circle through its ends: a sector without its triangle, seen from the nearer
-/// pole.
+/// What lies between an arc and the great circle through its ends: a sector without its triangle, seen from
+/// the nearer pole.
 fn segment(arc: &Arc, angle: f64, step: f64, a: Vec3, b: Vec3) -> Measure {
     let (pole, radius, sign) = if arc.radius() <= PI / 2.0 {
         (arc.axis(), arc.radius(), 1.0)
@@ -238,7 +238,8 @@ fn bounds(parts: &[Part<'_>], arcs: &[&Arc]) -> Option<Cap> {
     (radius < 1.0).then(|| Cap::from_radians(around.center(), radius))
 }
 
-/// A place for a wide region, far from all circles: a triangle to an arc through the opposite place has no area.
+/// A place for a wide region, far from all circles: a triangle to an arc through the opposite place has no
+/// area.
 fn far_origin(arcs: &[&Arc]) -> Vec3 {
     let clearance = |p: Vec3| {
         let apart = arcs.iter().map(|arc| (arc.axis().angle(-p) - arc.radius()).abs());

@@ -1,14 +1,15 @@
 //! Geometry on the sphere, exact in f64.
 //!
 //! Shapes are what the standards have: [`Point`], [`Circle`], [`Polygon`] of great-circle arcs, [`Range`] of
-//! coordinates, and [`Region`], a union of them. All work is done on unit vectors ([`Vec3`]): there is no pole, no
-//! longitude 0 and no antipode to treat apart.
+//! coordinates, and [`Region`], a union of them. All work is done on unit vectors ([`Vec3`]): there is no
+//! pole, no longitude 0 and no antipode to treat apart.
 //!
-//! - Regions are closed: what lies on an edge is inside, to within [`cap::TOUCH`], less than a nano-arcsecond.
+//! - Regions are closed: what lies on an edge is inside, to within [`cap::TOUCH`], less than a
+//!   nano-arcsecond.
 //! - A polygon is the smaller of the two sides of its edges, in whichever order its vertices come; see
 //!   [`Polygon`].
-//! - Longitudes wrap; a latitude beyond a pole is an [`Error`] in a shape and is in no region as a position. A NaN
-//!   is in no region.
+//! - Longitudes wrap; a latitude beyond a pole is an [`Error`] in a shape and is in no region as a position.
+//!   A NaN is in no region.
 //! - A shape that was built is ready for tests; [`Prepared`] is for a scan over many positions.
 //!
 //! What it does not know: coordinate frames (see [`crate::astro`]), positions with errors, ellipses.

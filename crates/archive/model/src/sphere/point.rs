@@ -4,8 +4,8 @@ use super::cap::Cap;
 use super::polygon::great_arc_chord_squared;
 use super::{Error, Vec3, angle};
 
-/// A position in degrees. Any longitude is one (DALI 1.2 3.3.5: range reduction is the reader's task); a latitude
-/// is from -90 to 90.
+/// A position in degrees. Any longitude is one (DALI 1.2 3.7: range reduction is the reader's task); a
+/// latitude is from -90 to 90.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     lon: f64,
@@ -51,8 +51,8 @@ impl Point {
     }
 }
 
-/// All positions within a radius of a centre, the edge included. Radius 0 is the centre alone, 180 and more is
-/// the whole sphere.
+/// All positions within a radius of a centre, the edge included. Radius 0 is the centre alone, 180 and more
+/// is the whole sphere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Circle {
     center: Point,
@@ -94,8 +94,8 @@ impl Circle {
     }
 }
 
-/// A box of coordinates, bounded by two meridians and two parallels (DALI 1.2 3.3.7). A first longitude above the
-/// second spans longitude 0.
+/// A box of coordinates, bounded by two meridians and two parallels (DALI 1.2 3.9). A first longitude above
+/// the second spans longitude 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     lon: (f64, f64),

@@ -2,24 +2,24 @@
 //!
 //! # Which side is inside
 //!
-//! The edges of a polygon part the sphere into two sides, and the standards leave open which is meant: DALI 1.2
-//! 3.3.8 and STC-S ask for vertices counter-clockwise as seen from the origin, while DALI's own example, the
-//! examples of ADQL 2.1 4.2.12 and 4.2.18 and half of the footprints in archives run the other way and mean the
-//! small side. Therefore **the smaller side is inside, in whichever order the vertices come**. Where both sides
-//! are equal (all vertices on one great circle, going round) the winding decides as DALI says. A side larger
-//! than a hemisphere is written as `NOT` in STC-S, and is [`Polygon::complement`].
+//! The edges of a polygon part the sphere into two sides, and the standards leave open which is meant: DALI
+//! 1.2 3.10 and STC-S ask for vertices counter-clockwise as seen from the origin, while DALI's own example
+//! there, the example of ADQL 2.1 4.2.17 and many footprints in archives run the other way and mean the small
+//! side. Therefore **the smaller side is inside, in whichever order the vertices come**. Where both sides are
+//! equal (all vertices on one great circle, going round) the winding decides as DALI says. A side larger than
+//! a hemisphere is written as `NOT` in STC-S, and is [`Polygon::complement`].
 //!
-//! A polygon whose edges cross is inside where an arc from outside crosses an odd number of edges; what is outside
-//! is the side of the opposite hemisphere, or for one that fits in no hemisphere the smaller by winding area.
-//! Repeated vertices and spurs that return on themselves count for nothing; a polygon without area is the arcs
-//! of its edges. Opposite neighbours have no arc between them: an [`Error`].
+//! A polygon whose edges cross is inside where an arc from outside crosses an odd number of edges; what is
+//! outside is the side of the opposite hemisphere, or for one that fits in no hemisphere the smaller by
+//! winding area. Repeated vertices and spurs that return on themselves count for nothing; a polygon without
+//! area is the arcs of its edges. Opposite neighbours have no arc between them: an [`Error`].
 //!
 //! # How
 //!
-//! A position is inside if the arc to it from a reference position crosses an odd number of edges more or less.
-//! The reference is far from the great circle of every edge and not near the polygon, so every crossing is
-//! well-conditioned; which side a vertex is on is decided once for both its edges, so a vertex is never counted
-//! twice. About ten multiplications an edge.
+//! A position is inside if the arc to it from a reference position crosses an odd number of edges more or
+//! less. The reference is far from the great circle of every edge and not near the polygon, so every crossing
+//! is well-conditioned; which side a vertex is on is decided once for both its edges, so a vertex is never
+//! counted twice. About ten multiplications an edge.
 
 use std::f64::consts::{PI, TAU};
 
@@ -29,7 +29,8 @@ use super::point::Point;
 use super::{Error, Vec3};
 use crate::limits::VERTICES_MAX;
 
-/// A polygon wider than this (radius of its cap in radians) has its references looked for on the whole sphere.
+/// A polygon wider than this (radius of its cap in radians) has its references looked for on the whole
+/// sphere.
 const NARROW: f64 = PI / 3.0;
 
 /// Positions among which a wide polygon finds its references.
@@ -90,8 +91,8 @@ impl Polygon {
         Ok(Self { coordinates: coordinates.into(), edges, references, cap, complement: false })
     }
 
-    /// A box on the sky (ADQL 2.1 4.2.9): a cross of two arms along the coordinate lines of the centre, and great
-    /// circles through their ends at right angles.
+    /// A box on the sky (ADQL 2.1 4.2.9): a cross of two arms along the coordinate lines of the centre, and
+    /// great circles through their ends at right angles.
     pub fn from_box(lon: f64, lat: f64, width: f64, height: f64) -> Result<Self, Error> {
         let center = Point::new(lon, lat)?;
         if !(width >= 0.0 && height >= 0.0 && width < 180.0 && height < 180.0) {
@@ -145,8 +146,8 @@ impl Polygon {
         if self.cap.is_whole() { self.references[0].at } else { self.edges[0].start }
     }
 
-    /// Whether no two edges cross or touch but neighbours at their vertex. Pairs of edges, most of them settled by
-    /// their middles.
+    /// Whether no two edges cross or touch but neighbours at their vertex. Pairs of edges, most of them
+    /// settled by their middles.
     pub(crate) fn is_simple(&self) -> bool {
         let arcs: Vec<(Vec3, Vec3, Vec3)> = self.arcs().collect();
         let reach: Vec<(Vec3, f64)> =
@@ -190,7 +191,8 @@ impl Polygon {
         self.arcs().any(|arc| arc.2.dot(p).abs() <= TOUCH && spans(&arc, p))
     }
 
-    /// Whether the chord to some edge has a square of at most `limit`. May say so for an edge farther away by rounding.
+    /// Whether the chord to some edge has a square of at most `limit`. May say so for an edge farther away by
+    /// rounding.
     pub(crate) fn edge_within(&self, p: Vec3, limit: f64) -> bool {
         self.arcs().any(|(start, end, normal)| great_arc_chord_squared(p, start, end, normal) <= limit)
     }
@@ -208,7 +210,8 @@ impl Polygon {
     }
 }
 
-/// Whether the arc from a reference to a position, in a plane with this normal, crosses an odd number of edges.
+/// Whether the arc from a reference to a position, in a plane with this normal, crosses an odd number of
+/// edges.
 #[inline]
 fn crosses_oddly(edges: &[Edge], reference: Vec3, p: Vec3, plane: Vec3) -> bool {
     let mut odd = false;
@@ -365,8 +368,8 @@ fn inside(edges: &[Edge], at: Vec3) -> bool {
     // Triangles from the opposite place never cover this one.
     let other: f64 = edges.iter().zip(next).map(|(a, b)| triangle(-at, a.start, b.start)).sum();
     let more = other.abs() - TAU;
-    // Two hemispheres: counter-clockwise as seen from the origin (DALI 1.2 3.3.8) is the right-hand side as the
-    // normals count it.
+    // Two hemispheres: counter-clockwise as seen from the origin (DALI 1.2 3.10) is the right-hand side as
+    // the normals count it.
     if more.abs() < EQUAL { other > 0.0 } else { more > 0.0 }
 }
 

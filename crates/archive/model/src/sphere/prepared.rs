@@ -8,8 +8,8 @@ use super::geometry::{Geometry, Region, Shape};
 use super::point::Range;
 use super::polygon::Polygon;
 
-/// A geometry for many tests: a chord or a few multiplications an edge each, and for columns of degrees first a
-/// comparison of the latitude, which spares most rows their sines.
+/// A geometry for many tests: a chord or a few multiplications an edge each, and for columns of degrees first
+/// a comparison of the latitude, which spares most rows their sines.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     shapes: Box<[Ready]>,

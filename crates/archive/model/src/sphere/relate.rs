@@ -1,12 +1,13 @@
 //! CONTAINS and INTERSECTS between any two geometries.
 //!
-//! Bounding caps settle most pairs. Two circles are compared by their centres and radii, a position by the test of
-//! the other shape. For the rest the edges of each are parted where the other's edges cross them
+//! Bounding caps settle most pairs. Two circles are compared by their centres and radii, a position by the
+//! test of the other shape. For the rest the edges of each are parted where the other's edges cross them
 //! ([`super::arc`]), and then every part lies on one side of the other shape: its middle tells which.
 //!
-//! `A` is within the union `B` if each part of A's edges is in B, and nowhere beside an edge of B is there a position
-//! of A that is not in B. The second condition finds what of B's outside lies in A without being cut by A's
-//! edges, and holds for shapes of B that touch or overlap. A gap in B narrower than [`BESIDE`] counts as closed.
+//! `A` is within the union `B` if each part of A's edges is in B, and nowhere beside an edge of B is there a
+//! position of A that is not in B. The second condition finds what of B's outside lies in A without being cut
+//! by A's edges, and holds for shapes of B that touch or overlap. A gap in B narrower than [`BESIDE`] counts
+//! as closed.
 //!
 //! Cost: pairs of edges. A footprint of few vertices takes microseconds.
 
@@ -17,11 +18,11 @@ use super::geometry::{Geometry, Shape};
 use super::point::{Circle, Range};
 use super::polygon::Polygon;
 
-/// How far beside an edge, in radians, a shape is asked whether it is there: four nano-arcseconds, ten times what an edge
-/// may be off.
+/// How far beside an edge, in radians, a shape is asked whether it is there: four nano-arcseconds, ten times
+/// what an edge may be off.
 pub(crate) const BESIDE: f64 = 2e-14;
 
-/// Whether the first geometry is wholly within the second, edges included (ADQL 2.1 4.2.13).
+/// Whether the first geometry is wholly within the second, edges included (ADQL 2.1 4.2.12).
 pub fn contains(inner: &Geometry, outer: &Geometry) -> bool {
     match (inner, outer) {
         (Geometry::Point(point), _) => outer.contains_vector(point.vector()),

@@ -207,7 +207,7 @@ fn polygons_at_the_edges_of_everything() {
     }
 }
 
-/// DALI 1.2 3.3.8 where nothing else decides: counter-clockwise as seen from the origin.
+/// DALI 1.2 3.10 where nothing else decides: counter-clockwise as seen from the origin.
 #[test]
 fn of_two_hemispheres_the_winding_chooses() {
     let eastward = Polygon::new(&[0.0, 0.0, 120.0, 0.0, 240.0, 0.0]).unwrap();
@@ -333,7 +333,10 @@ proptest! {
         for _ in 0..60 {
             let direction = lot.draw() * 360.0;
             let edge = reach(&star, direction);
-            let far = if lot.draw() < 0.3 { edge * (1.0 + (lot.draw() - 0.5) * 1e-6) } else { lot.draw() * size * 1.2 };
+            let far = match lot.draw() < 0.3 {
+                true => edge * (1.0 + (lot.draw() - 0.5) * 1e-6),
+                false => lot.draw() * size * 1.2,
+            };
             if (far - edge).abs() < 1e-12 || far >= 180.0 {
                 continue;
             }
@@ -364,7 +367,8 @@ proptest! {
         let polygon = Polygon::new(&coordinates).unwrap();
         for _ in 0..40 {
             let p = lot.within(&cap);
-            let near = polygon.arcs().map(|(a, b, n)| polygon::great_arc_chord_squared(p, a, b, n)).fold(9.0, f64::min);
+            let chords = polygon.arcs().map(|(a, b, n)| polygon::great_arc_chord_squared(p, a, b, n));
+            let near = chords.fold(9.0, f64::min);
             // The coordinates of a position in degrees have an error too.
             if near.sqrt() < 1e-13_f64.max(1e-7 * size.to_radians()) {
                 continue;

@@ -6,7 +6,7 @@ use super::angle;
 
 /// A vector in space; a position of the sphere where its length is 1. `x` points to (0, 0), `z` to the north.
 ///
-/// A coordinate is off by at most about 2e-16, half a nano-arcsecond on the sky.
+/// A coordinate is off by at most about 2e-16, a twentieth of a nano-arcsecond on the sky.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Vec3 {
     /// Towards longitude 0, latitude 0.

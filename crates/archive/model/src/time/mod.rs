@@ -1,8 +1,8 @@
 //! Instants: microseconds since 1970, their text and their Julian dates.
 //!
-//! The calendar is the proleptic Gregorian one, every day has 86,400 seconds, and an instant has whatever time scale
-//! its table says (DALI 1.2 3.3.3: UTC where nothing else is said): there are no leap seconds, and a second 60 is
-//! refused. Years are 0000 to 9999, four digits, as the standard's form has them.
+//! The calendar is the proleptic Gregorian one, every day has 86,400 seconds, and an instant has whatever
+//! time scale its table says (DALI 1.2 3.3: UTC where nothing else is said): there are no leap seconds, and a
+//! second 60 is refused. Years are 0000 to 9999, four digits, as the standard's form has them.
 
 use std::fmt;
 
@@ -25,8 +25,9 @@ impl Timestamp {
     /// 9999-12-31T23:59:59.999999.
     pub const MAX: Self = Self((days(9999, 12, 31) + 1) * DAY - 1);
 
-    /// Reads `YYYY-MM-DD['T'hh:mm:ss[.SSS]['Z']]` (DALI 1.2 3.3.3). White space around it is passed over; a space is
-    /// taken for the `T`, minutes may stand without seconds; digits beyond the microsecond are cut off.
+    /// Reads `YYYY-MM-DD['T'hh:mm:ss[.SSS]['Z']]` (DALI 1.2 3.3). White space around it is passed over; a
+    /// space is taken for the `T`, minutes may stand without seconds; digits beyond the microsecond are cut
+    /// off.
     pub fn parse(text: &str) -> Option<Self> {
         let mut rest = text.trim_ascii().as_bytes();
         let year = digits(&mut rest, 4)?;
@@ -41,20 +42,22 @@ impl Timestamp {
         rest.is_empty().then_some(Self(days(year, month, day) * DAY + time))
     }
 
-    /// Appends `YYYY-MM-DDThh:mm:ss[.SSS[SSS]]`, with as many digits of the second as are needed, none, three or six.
-    /// Outside of the years 0000 to 9999 the nearest of them stands.
+    /// Appends `YYYY-MM-DDThh:mm:ss[.SSS[SSS]]`, with as many digits of the second as are needed, none, three
+    /// or six. Outside of the years 0000 to 9999 the nearest of them stands.
     pub fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(Text::new(self).as_bytes());
     }
 
-    /// The Julian date (IVOA UDF catalogue, `ivo_to_jd`), rounded once: to 20 microseconds or better for our times.
+    /// The Julian date (IVOA UDF catalogue, `ivo_to_jd`), rounded once: to 20 microseconds or better for our
+    /// times.
     pub fn to_jd(self) -> f64 {
         let (day, rest) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
         // Both halves are exact; their sum is rounded once.
         (day as f64 + EPOCH_JD) + rest as f64 / DAY as f64
     }
 
-    /// The modified Julian date (IVOA UDF catalogue, `ivo_to_mjd`): to half a microsecond or better until 2132.
+    /// The modified Julian date (IVOA UDF catalogue, `ivo_to_mjd`): to half a microsecond or better until
+    /// 2132.
     pub fn to_mjd(self) -> f64 {
         let (day, rest) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
         (day + EPOCH_MJD) as f64 + rest as f64 / DAY as f64
@@ -66,7 +69,8 @@ impl Timestamp {
         Self::from_parts(day - (EPOCH_JD - 0.5), jd - day - 0.5)
     }
 
-    /// The instant of a modified Julian date, to the nearest microsecond; `None` outside of the years 0000 to 9999.
+    /// The instant of a modified Julian date, to the nearest microsecond; `None` outside of the years 0000 to
+    /// 9999.
     pub fn from_mjd(mjd: f64) -> Option<Self> {
         let day = mjd.floor();
         Self::from_parts(day - EPOCH_MJD as f64, mjd - day)

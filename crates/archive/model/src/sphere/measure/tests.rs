@@ -148,7 +148,8 @@ proptest! {
         }
     }
 
-    /// Loops over all of the sphere: the smaller side of one that does not cross itself, and of any what CONTAINS says.
+    /// Loops over all of the sphere: the smaller side of one that does not cross itself, and of any what
+    /// CONTAINS says.
     #[test]
     fn areas_of_wide_tangles(count in 3_usize..9, seed: u64) {
         let mut lot = Lot(seed);

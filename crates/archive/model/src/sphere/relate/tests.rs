@@ -1,5 +1,5 @@
-//! CONTAINS and INTERSECTS against positions: what is contained has no position outside, what does not intersect
-//! has none in common, and the other way round as far as positions can tell.
+//! CONTAINS and INTERSECTS against positions: what is contained has no position outside, what does not
+//! intersect has none in common, and the other way round as far as positions can tell.
 
 use proptest::prelude::*;
 
