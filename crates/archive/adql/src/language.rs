@@ -12,7 +12,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// What LANG asks for: `ADQL`, `ADQL-2.0`, `ADQL-2.1`. Case does not count, although it should (TAP 1.1 2.3.4):
+    /// What LANG asks for: `ADQL`, `ADQL-2.0`, `ADQL-2.1`. Case does not count, although it should (DALI 1.1 3.1):
     /// clients send all of them.
     pub fn named(lang: &str) -> Option<Self> {
         if lang.eq_ignore_ascii_case("ADQL") || lang.eq_ignore_ascii_case("ADQL-2.1") {

@@ -2,7 +2,7 @@
 //!
 //! A [`Unit`] is a scale factor and a product of powers of symbols. Metadata passes through expressions as text;
 //! a unit is parsed only where it is computed with: at `*`, `/`, SQRT and POWER, whose results have another unit,
-//! and in IN_UNIT (ADQL 2.1 4.8.1), which needs the factor between two.
+//! and in IN_UNIT (ADQL 2.1 4.9.1), which needs the factor between two.
 //!
 //! What a symbol measures is a product of powers of base quantities ([`known::Base`]). Symbols that nobody knows
 //! are base quantities of their own: they convert into themselves and their multiples and nothing else. Scales are

@@ -20,7 +20,7 @@ pub struct SchemaInfo {
     pub index: Option<i32>,
 }
 
-/// A table's metadata beside that of its fields (TAP 1.1 4.2 to 4.5).
+/// A table's metadata beside that of its fields (TAP 1.1 4.2 to 4.4).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableInfo {
     /// Whether it is derived from another (`view`).

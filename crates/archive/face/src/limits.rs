@@ -23,7 +23,7 @@ pub(crate) const UPLOADS_MAX: usize = 32;
 /// Bytes of the name of an uploaded table.
 pub(crate) const UPLOAD_NAME_BYTES_MAX: usize = 128;
 
-/// Characters of RUNID that are kept (DALI 1.1 3.4.7).
+/// Characters of RUNID that are kept (DALI 1.1 3.4.6).
 pub(crate) const RUN_ID_CHARS_MAX: usize = 64;
 
 /// Bytes of RESPONSEFORMAT.

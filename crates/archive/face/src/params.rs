@@ -163,7 +163,7 @@ pub(crate) fn max_rows(value: &str) -> Result<u64, Fault> {
     Ok(digits.parse().unwrap_or(u64::MAX))
 }
 
-/// DALI 1.1 3.4.7: at most 64 characters are kept.
+/// DALI 1.1 3.4.6: at most 64 characters are kept.
 fn run_id(value: &str) -> &str {
     let end = value.char_indices().nth(RUN_ID_CHARS_MAX).map_or(value.len(), |(at, _)| at);
     &value[..end]

@@ -1,4 +1,4 @@
-//! Which resource a path names (TAP 1.1 2.1, VOSI 1.1, DALI 1.1 2).
+//! Which resource a path names (TAP 1.1 2, VOSI 1.1 3, DALI 1.1 2).
 
 use http::Method;
 use trifid_base_web::Router;
@@ -21,13 +21,13 @@ pub(crate) enum Operation {
     Page,
     /// A file of the page.
     Asset,
-    /// A query answered at once (TAP 1.1 2.2).
+    /// A query answered at once (TAP 1.1 2.1).
     Sync,
-    /// What the service can do (VOSI 1.1 3).
+    /// What the service can do (VOSI 1.1 3.1).
     Capabilities,
-    /// Whether it is there (VOSI 1.1 5).
+    /// Whether it is there (VOSI 1.1 3.2).
     Availability,
-    /// Its tables (VOSI 1.1 4).
+    /// Its tables (VOSI 1.1 3.3).
     Tables,
     /// One table.
     Table,

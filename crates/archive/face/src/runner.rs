@@ -29,7 +29,7 @@ use crate::query::Checked;
 use crate::uws::{self, Kept};
 use crate::{ArchiveFace, fits};
 
-/// The name of a query's result (TAP 1.1 2.3).
+/// The name of a query's result (TAP 1.1 2.2).
 const RESULT: &str = "result";
 
 /// Runs the jobs of a face.

@@ -40,7 +40,7 @@ pub enum Callee {
 pub enum Rewrite {
     /// ILIKE.
     NoCaseMatch,
-    /// A product with a factor (ADQL 2.1 4.8.1).
+    /// A product with a factor (ADQL 2.1 4.9.1).
     InUnit,
     /// A product with or a quotient of a factor.
     SpectralConvert,

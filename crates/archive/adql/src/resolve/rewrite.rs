@@ -12,7 +12,7 @@ use crate::types::Type;
 use crate::units::Unit;
 
 impl Resolver<'_> {
-    /// IN_UNIT(value, 'unit') (ADQL 2.1 4.8.1): the value must have a unit, and the text be one that it converts into.
+    /// IN_UNIT(value, 'unit') (ADQL 2.1 4.9.1): the value must have a unit, and the text be one that it converts into.
     pub(super) fn in_unit(&mut self, called: &Called<'_>) -> Result<Expr> {
         let (_, mut arguments) = self.arguments(called)?;
         arguments.truncate(1);

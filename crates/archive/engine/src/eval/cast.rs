@@ -1,6 +1,6 @@
 //! Conversions: CAST, and those that the resolver puts in.
 //!
-//! - Whole numbers that do not fit are an error. A real becomes whole by cutting its fraction off (ADQL 2.1 4.6 leaves
+//! - Whole numbers that do not fit are an error. A real becomes whole by cutting its fraction off (ADQL 2.1 4.7 leaves
 //!   it to the service); NaN and what is out of range are an error. A Double becomes the nearest Float.
 //! - A truth is 1 or 0 (what CONTAINS is as a number).
 //! - To text: what CSV shows of the value. From text: the same forms, with white space around them; what cannot be

@@ -1,6 +1,6 @@
 //! Geometries as text and from text, and in other frames.
 //!
-//! The text of a geometry is DALI's (DALI 1.2 3.3.6 to 3.3.12); STC-S is read too. A text that is no geometry is an
+//! The text of a geometry is DALI's (DALI 1.2 3.8 to 3.13); STC-S is read too. A text that is no geometry is an
 //! error where somebody casts it: unlike in a stored column, it was meant to be one.
 
 use std::sync::Arc;

@@ -168,7 +168,7 @@ fn find(fields: &[Field], name: &str) -> Result<usize, DescriptionError> {
     })
 }
 
-/// The xtypes of regions that are written as text (DALI 1.1 3.3.8, TAP 1.0 2.5).
+/// The xtypes of regions that are written as text (DALI 1.2 3.12, 3.13; TAP 1.0 2.5).
 fn is_region(xtype: &str) -> bool {
     matches!(xtype, "shape" | "multishape" | "adql:REGION")
 }

@@ -330,7 +330,7 @@ fn types(query: &Query) -> Vec<Type> {
     }
 }
 
-/// OFFSET and TOP: the offset counts first (ADQL 2.1 4.1).
+/// OFFSET and TOP: the offset counts first (ADQL 2.1 4.10.1).
 struct Window {
     skip: u64,
     left: Option<u64>,

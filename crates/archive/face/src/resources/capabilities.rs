@@ -1,4 +1,4 @@
-//! What the service can do, for clients and registries (VOSI 1.1 3, TAPRegExt 1.0).
+//! What the service can do, for clients and registries (VOSI 1.1 3.1, TAPRegExt 1.0).
 //!
 //! Exactly one capability has the standard identifier of TAP (TAP 1.1 2.4). The list of functions is the one that the
 //! resolver reads, the list of formats the one that results are chosen from, so neither can promise more than is done.

@@ -1,4 +1,4 @@
-//! Queries to learn from (DALI 1.1 2.3, TAP 1.1 2.4): a page that programs can read.
+//! Queries to learn from (DALI 1.1 2.3, TAP 1.1 2.6): a page that programs can read.
 //!
 //! Examples come from whoever runs the archive; where they give none, the tables themselves make some: a look at the
 //! first rows, a cone around a position of the sky.

@@ -1,4 +1,4 @@
-//! A query that is answered at once (TAP 1.1 2.2).
+//! A query that is answered at once (TAP 1.1 2.1).
 //!
 //! ```text
 //! small             -> encoded where it stands, one buffer with its length
@@ -272,7 +272,7 @@ fn whole(chosen: &Chosen, coding: Option<Coding>, body: Vec<u8>, end: &End) -> R
     Ok(response)
 }
 
-/// The head of a result. GET may be answered again with the same only after asking here (TAP 1.1 2.2: POST always
+/// The head of a result. GET may be answered again with the same only after asking here (TAP 1.1 2.1: POST always
 /// does).
 pub(crate) fn head(chosen: &Chosen, coding: Option<Coding>, body: Body) -> Response {
     let mut response = Response::new(body);

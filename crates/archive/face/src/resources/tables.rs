@@ -1,4 +1,4 @@
-//! The published tables as a document (VOSI 1.1 4, VODataService 1.1).
+//! The published tables as a document (VOSI 1.1 3.3, VODataService 1.1).
 //!
 //! Whole, or without columns (`detail=min`), or one table alone. Whatever can be asked for is rendered once per
 //! snapshot and kept, compressed too: clients ask for it each time they connect, and for some archives it is megabytes.
@@ -12,7 +12,7 @@ use trifid_archive_model::votable;
 use crate::fault::{Fault, quoted};
 use crate::xml;
 
-/// How much is told of each table (VOSI 1.1 4.1).
+/// How much is told of each table (VOSI 1.1 3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// Without columns and keys.

@@ -38,7 +38,7 @@ pub(super) fn seconds(time: Duration) -> String {
     time.as_secs().min(i32::MAX as u64).to_string()
 }
 
-/// RUNID as it is told: what was kept of it (DALI 1.1 3.4.7).
+/// RUNID as it is told: what was kept of it (DALI 1.1 3.4.6).
 pub(super) fn run_id(job: &Job) -> Option<&str> {
     let value = job.parameter("RUNID").filter(|value| !value.is_empty())?;
     Some(value.char_indices().nth(RUN_ID_CHARS_MAX).map_or(value, |(end, _)| &value[..end]))

@@ -1,4 +1,4 @@
-//! Jobs over HTTP: the Universal Worker Service under `/tap/async` (UWS 1.1, TAP 1.1 2.3).
+//! Jobs over HTTP: the Universal Worker Service under `/tap/async` (UWS 1.1, TAP 1.1 2.2).
 //!
 //! ```text
 //! request -> Resource -> Desk --reads-->  documents (list, job), texts, results
@@ -178,7 +178,7 @@ impl Desk<'_> {
         Ok(uploaded(Kept::read(&part)))
     }
 
-    /// UWS 1.1 2.2.3.1: any parameters, or none; they are looked at when the job runs (TAP 1.1 2.3).
+    /// UWS 1.1 2.2.3.1: any parameters, or none; they are looked at when the job runs (TAP 1.1 2.7).
     async fn create(&self) -> Result<Response, Fault> {
         let wish = Wish::read(Form::read(self.request)?, &[])?;
         let run = match wish.phase {

@@ -180,7 +180,7 @@ async fn another_snapshot_is_another_document() {
     assert_eq!(door.get("/tables/demo.stars").await.status, 404);
 }
 
-/// DALI 1.1 2.3.1 and TAP 1.1 2.4: each example runs.
+/// DALI 1.1 2.3.1 and TAP 1.1 2.6: each example runs.
 #[tokio::test]
 async fn examples_are_for_programs_too() {
     let door = Door::new();
