@@ -107,6 +107,19 @@ enum Kind {
     Arrow,
 }
 
+impl Kind {
+    /// The media type of a result that was asked for by name. Text says its encoding then: browsers guess another one.
+    const fn media(self, listed: &'static str) -> &'static str {
+        match self {
+            Self::Default | Self::Votable(_) | Self::Json | Self::Fits | Self::Arrow => listed,
+            Self::Csv => "text/csv;header=present;charset=utf-8",
+            Self::Tsv => "text/tab-separated-values;charset=utf-8",
+            Self::Text => "text/plain;charset=utf-8",
+            Self::Html => "text/html;charset=utf-8",
+        }
+    }
+}
+
 macro_rules! ivoid {
     ($name:literal) => {
         Some(concat!("ivo://ivoa.net/std/TAPRegExt#output-", $name))
@@ -200,7 +213,7 @@ impl Formats {
         let has = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(asked));
         if let Some(row) = ROWS.iter().find(|row| has(row.1)) {
             let format = self.built(row.3, Version::default());
-            return Some(Chosen { format, media: HeaderValue::from_static(row.0) });
+            return Some(Chosen { format, media: HeaderValue::from_static(row.3.media(row.0)) });
         }
         let extra = self.extra.iter().find(|extra| has(extra.names()))?;
         Some(Chosen {

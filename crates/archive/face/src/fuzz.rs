@@ -12,7 +12,7 @@ use crate::format::Formats;
 use crate::origin::Origin;
 use crate::params::{Params, asked_format};
 use crate::upload::{self, Bounds};
-use crate::{percent, route};
+use crate::{percent, route, uws};
 
 /// Reads `data` as a multipart body, the boundary its first line, and everything in it as parameters and uploads.
 pub fn multipart(data: &[u8]) {
@@ -44,6 +44,7 @@ pub fn form(data: &[u8]) {
 
 fn read(request: &Request) {
     let Ok(form) = Form::read(request) else { return };
+    uws::fuzz(request, &form);
     let formats = Formats::new(Vec::new(), Serialization::Binary2);
     let _ = formats.error_form(asked_format(&form)).document("x");
     let Ok(params) = Params::read(&form) else { return };
@@ -65,9 +66,7 @@ mod tests {
 
     #[test]
     fn the_corpus_is_answered() {
-        let targets: [(&str, fn(&[u8])); 2] =
-            [("tap_form", super::form), ("tap_multipart", super::multipart)];
-        for (target, run) in targets {
+        for (target, run) in [("tap_form", super::form as fn(&[u8])), ("tap_multipart", super::multipart)] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target);
             let files: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
             assert!(!files.is_empty(), "{}", folder.display());

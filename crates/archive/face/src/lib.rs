@@ -239,6 +239,7 @@ impl ArchiveFace {
         let snapshot = self.archive.snapshot();
         let examples = self.examples_of(&snapshot);
         Ok(page::answer(&page::Facts {
+            root: self.settings.origin.path(),
             title: &self.settings.title,
             snapshot: &snapshot,
             examples: &examples,

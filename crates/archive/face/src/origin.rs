@@ -24,6 +24,17 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// The path of the door's root as clients see it, without a slash at the end: for links within a page.
+    pub(crate) fn path(&self) -> &str {
+        match self {
+            Self::Fixed(root) => {
+                let rest = root.split_once("://").map_or("", |(_, rest)| rest);
+                rest.find('/').map_or("", |at| &rest[at..])
+            }
+            Self::Host { .. } => ROOT,
+        }
+    }
+
     /// The URL of the door's root as this client should use it, without a slash at the end.
     pub(crate) fn root(&self, request: &Request) -> Result<String, Fault> {
         let is_tls = match self {
@@ -69,6 +80,8 @@ mod tests {
         assert_eq!(root(&Origin::Host { is_tls: true }, "/tap", Some("a")).unwrap(), "https://a/tap");
         let fixed = Origin::Fixed("https://archive.example/vo/tap".into());
         assert_eq!(root(&fixed, "/tap", Some("other")).unwrap(), "https://archive.example/vo/tap");
+        assert_eq!((fixed.path(), plain.path()), ("/vo/tap", "/tap"));
+        assert_eq!(Origin::Fixed("https://archive.example".into()).path(), "");
     }
 
     #[test]

@@ -18,7 +18,6 @@ use super::examples::Example;
 use crate::fault::Fault;
 use crate::limits::PAGE_COLUMNS_MAX;
 use crate::percent;
-use crate::route::ROOT;
 use crate::xml;
 
 const CSS: &str = include_str!("../../assets/page.css");
@@ -29,6 +28,8 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; c
 
 /// What the page shows.
 pub(crate) struct Facts<'f> {
+    /// The path of the door's root.
+    pub(crate) root: &'f str,
     pub(crate) title: &'f str,
     pub(crate) snapshot: &'f Snapshot,
     pub(crate) examples: &'f [Example],
@@ -74,28 +75,30 @@ fn document(facts: &Facts<'_>) -> String {
     out.push_str("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
     xml::element(&mut out, "title", facts.title);
+    let root = facts.root;
     // Writing to a string does not fail.
-    let _ = write!(out, "<link rel=\"stylesheet\" href=\"{ROOT}/assets/page.css\"></head>\n<body><header>");
+    let _ = write!(out, "<link rel=\"stylesheet\" href=\"{root}/assets/page.css\"></head>\n<body><header>");
     xml::element(&mut out, "h1", facts.title);
     let _ = writeln!(
         out,
-        "<nav><a href=\"{ROOT}/examples\">examples</a><a href=\"{ROOT}/tables\">tables</a>\
-         <a href=\"{ROOT}/capabilities\">capabilities</a><a href=\"{ROOT}/availability\">availability</a></nav>\
-         </header>\n<main>"
+        "<nav><a href=\"{root}/examples\">examples</a><a href=\"{root}/async\">jobs</a>\
+         <a href=\"{root}/tables\">tables</a><a href=\"{root}/capabilities\">capabilities</a>\
+         <a href=\"{root}/availability\">availability</a></nav></header>\n<main>"
     );
-    tree(&mut out, facts.snapshot);
+    tree(&mut out, facts);
     out.push_str("<section>\n");
     editor(&mut out, facts);
-    samples(&mut out, facts.examples);
+    samples(&mut out, facts);
     let _ = write!(
         out,
-        "</section>\n</main>\n<script src=\"{ROOT}/assets/page.js\" defer></script></body></html>\n"
+        "</section>\n</main>\n<script src=\"{root}/assets/page.js\" defer></script></body></html>\n"
     );
     out
 }
 
 /// The schemas, their tables, and the columns of these, as far as a page can bear them.
-fn tree(out: &mut String, snapshot: &Snapshot) {
+fn tree(out: &mut String, facts: &Facts<'_>) {
+    let snapshot = facts.snapshot;
     let columns: usize = snapshot.tables.iter().map(|published| published.table.head.fields.len()).sum();
     let with_columns = columns <= PAGE_COLUMNS_MAX;
     out.push_str("<aside>\n<h2>Tables</h2>\n");
@@ -105,24 +108,29 @@ fn tree(out: &mut String, snapshot: &Snapshot) {
         out.push_str("</summary>\n");
         xml::optional(out, "p", schema.description.as_deref());
         let tables = snapshot.tables.iter().filter(|published| published.table.head.schema == schema.name);
-        tables.for_each(|published| table(out, published, with_columns));
+        tables.for_each(|published| table(out, facts.root, published, with_columns));
         out.push_str("</details>\n");
     }
     out.push_str("</aside>\n");
 }
 
-fn table(out: &mut String, published: &Published, with_columns: bool) {
+fn table(out: &mut String, root: &str, published: &Published, with_columns: bool) {
     let head = &published.table.head;
     let name = full_name(head);
     out.push_str("<details><summary>");
     xml::text(out, &head.name);
     // Writing to a string does not fail.
-    let _ = write!(out, " <small>{} rows</small></summary>\n<p>", published.table.rows());
+    let _ = match published.table.rows() {
+        1 => write!(out, " <small>1 row</small></summary>\n<p>"),
+        rows => write!(out, " <small>{rows} rows</small></summary>\n<p>"),
+    };
     xml::text(out, published.info.description.as_deref().unwrap_or_default());
     out.push_str(" <a href=\"#editor\"");
     xml::attribute(out, "data-name", &name);
     out.push_str(">insert</a> <a");
-    link(out, "tables", &name);
+    let mut target = format!("{root}/tables/");
+    percent::encode(&mut target, &name);
+    xml::attribute(out, "href", &target);
     out.push_str(">describe</a></p>\n");
     if with_columns {
         out.push_str("<ul>\n");
@@ -130,12 +138,6 @@ fn table(out: &mut String, published: &Published, with_columns: bool) {
         out.push_str("</ul>\n");
     }
     out.push_str("</details>\n");
-}
-
-fn link(out: &mut String, resource: &str, name: &str) {
-    let mut target = format!("{ROOT}/{resource}/");
-    percent::encode(&mut target, name);
-    xml::attribute(out, "href", &target);
 }
 
 fn column(out: &mut String, field: &Field) {
@@ -158,10 +160,11 @@ fn column(out: &mut String, field: &Field) {
 }
 
 fn editor(out: &mut String, facts: &Facts<'_>) {
+    let root = facts.root;
     // Writing to a string does not fail.
     let _ = write!(
         out,
-        "<h2>Query</h2>\n<form id=\"query\" method=\"post\" action=\"{ROOT}/sync\">\n\
+        "<h2>Query</h2>\n<form id=\"query\" method=\"post\" action=\"{root}/sync\">\n\
          <input type=\"hidden\" name=\"LANG\" value=\"ADQL\">\n\
          <textarea id=\"editor\" name=\"QUERY\" aria-label=\"query\" spellcheck=\"false\" autofocus>"
     );
@@ -191,10 +194,10 @@ fn first(examples: &[Example]) -> &str {
     examples.first().map_or("", |example| &example.query)
 }
 
-fn samples(out: &mut String, examples: &[Example]) {
+fn samples(out: &mut String, facts: &Facts<'_>) {
     out.push_str("<h2>Examples</h2>\n<ul>\n");
-    for example in examples {
-        let mut target = format!("{ROOT}?QUERY=");
+    for example in facts.examples {
+        let mut target = format!("{}?QUERY=", facts.root);
         percent::encode(&mut target, &example.query);
         out.push_str("<li><a");
         xml::attribute(out, "href", &target);

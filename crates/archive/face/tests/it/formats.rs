@@ -11,13 +11,14 @@ async fn the_answer_has_the_media_type_that_was_asked_for() {
         ("votable%2Fb2", "application/x-votable+xml;serialization=BINARY2"),
         ("application%2Fx-votable%2Bxml", "application/x-votable+xml"),
         ("text%2Fxml", "text/xml"),
-        ("csv", "text/csv;header=present"),
+        ("csv", "text/csv;header=present;charset=utf-8"),
         ("text%2Fcsv", "text/csv"),
-        ("tsv", "text/tab-separated-values"),
+        ("tsv", "text/tab-separated-values;charset=utf-8"),
         ("json", "application/json"),
         ("application%2Fjson", "application/json"),
-        ("text", "text/plain"),
-        ("html", "text/html"),
+        ("text", "text/plain;charset=utf-8"),
+        ("html", "text/html;charset=utf-8"),
+        ("text%2Fhtml", "text/html"),
     ] {
         let answer =
             door.query("SELECT id, ra, mag, name FROM demo.stars", &format!("RESPONSEFORMAT={asked}")).await;

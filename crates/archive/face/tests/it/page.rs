@@ -40,3 +40,10 @@ async fn its_files_come_from_the_binary() {
     }
     assert_eq!(door.get("/assets/..%2Fsecret").await.status, 404);
 }
+
+#[tokio::test]
+async fn its_links_lead_where_clients_see_it() {
+    let door = Door::with(|options| options.public_url = Some("https://vo.example/archive/tap".into()));
+    let page = door.get("").await;
+    assert!(page.text().contains("action=\"/archive/tap/sync\"") && !page.text().contains("\"/tap"));
+}

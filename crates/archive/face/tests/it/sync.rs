@@ -11,7 +11,7 @@ async fn a_query_is_answered_by_get_and_by_post() {
     let expected = "id,name\n1,a\n2,\"<b>, \"\"c\"\"\"\n";
     let got = door.query(query, "FORMAT=csv&REQUEST=doQuery&VERSION=1.0&unknown=x").await;
     assert_eq!((got.status, got.text()), (200, expected));
-    assert_eq!(got.header("content-type"), "text/csv;header=present");
+    assert_eq!(got.header("content-type"), "text/csv;header=present;charset=utf-8");
     let form = format!("query={}&lang=ADQL-2.1&ResponseFormat=csv", encoded(query));
     let posted = door.post("/sync", "application/x-www-form-urlencoded", form).await;
     assert_eq!((posted.status, posted.text()), (200, expected));
@@ -145,7 +145,7 @@ async fn head_says_what_would_be_answered_without_running_it() {
     let door = Door::new();
     let query = encoded("SELECT id / (id - id) AS q FROM demo.stars");
     let answer = door.send(Method::HEAD, &format!("/sync?FORMAT=csv&QUERY={query}"), &[], "").await;
-    assert_eq!((answer.status, answer.header("content-type")), (200, "text/csv;header=present"));
+    assert_eq!((answer.status, answer.header("content-type")), (200, "text/csv;header=present;charset=utf-8"));
     assert!(answer.bytes.is_empty());
     let answer = door.send(Method::HEAD, "/sync?QUERY=SELEC", &[], "").await;
     assert_eq!(answer.status, 400);
