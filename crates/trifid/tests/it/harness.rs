@@ -108,6 +108,12 @@ impl Trifid {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: String,
+    /// Where it sends the client.
+    #[cfg_attr(not(feature = "archive-datafusion"), allow(dead_code))] // jobs are made so
+    pub(crate) location: Option<String>,
+    /// Whether the body is still in its frames.
+    #[cfg_attr(not(feature = "archive-datafusion"), allow(dead_code))] // long results come so
+    pub(crate) is_chunked: bool,
 }
 
 impl Serving {
@@ -125,7 +131,16 @@ impl Serving {
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Answer { status: status.unwrap_or_else(|| panic!("no status in {head:?}")), body: body.to_owned() }
+        let header = |name: &str| {
+            let mut pairs = head.lines().filter_map(|line| line.split_once(": "));
+            pairs.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
+        };
+        Answer {
+            status: status.unwrap_or_else(|| panic!("no status in {head:?}")),
+            body: body.to_owned(),
+            location: header("location"),
+            is_chunked: header("transfer-encoding").is_some(),
+        }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

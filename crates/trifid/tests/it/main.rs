@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails here
 
+#[cfg(all(feature = "context", feature = "archive-datafusion"))]
+mod archive;
 #[cfg(feature = "context")]
 mod bad_input;
 #[cfg(all(feature = "context", feature = "rig"))]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trifid_archive_adql::functions::Function;
 use trifid_archive_adql::tree::{ColumnRef, Comparison, Expr, Kind, Value};
 use trifid_archive_adql::types::Type;
+use trifid_archive_model::dali;
 use trifid_archive_model::healpix::{self, CellRange};
 use trifid_archive_model::sphere::{Circle, Geometry, Polygon};
 
@@ -209,7 +210,7 @@ impl Condition {
                 Some(sky(&Geometry::Polygon(Polygon::new(&numbers?).ok()?)))
             }
             Self::Region(text) => match scalar(text, literals)? {
-                Scalar::Text(_) => None,
+                Scalar::Text(text) => Some(sky(&Geometry::Region(dali::region(&text).ok()?))),
                 _ => None,
             },
         }

@@ -223,7 +223,11 @@ fn runs(
                 };
                 let Some(stored) = read else { return Ok(None) };
                 let stored = stored.as_primitive::<Int64Type>().values();
-                runs.extend(if spatial.ordered { in_cells(stored, cells, at) } else { among_cells(stored, cells, at) });
+                runs.extend(if spatial.ordered {
+                    in_cells(stored, cells, at)
+                } else {
+                    among_cells(stored, cells, at)
+                });
             }
             _ => runs.push(Run { chunk: at, rows: 0..chunk.rows }),
         }

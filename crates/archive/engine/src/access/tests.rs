@@ -149,6 +149,8 @@ fn conditions_on_the_sky() {
         ),
         ("SELECT id FROM stars WHERE 1 = CONTAINS(POINT(ra, dec), CIRCLE(0, 0, 180))", &[1, 2, 3, 4, 5, 6]),
         ("SELECT id FROM stars WHERE 0 = CONTAINS(POINT(ra, dec), CIRCLE(10, 20, 1))", &[3, 4, 5, 6]),
+        ("SELECT id FROM stars WHERE 1 = CONTAINS(POINT(ra, dec), REGION('CIRCLE ICRS 10 20 0.05'))", &[1]),
+        ("SELECT id FROM stars WHERE 1 = INTERSECTS(CIRCLE(10, 20, 0.5), POINT(ra, dec))", &[1, 2]),
     ]);
 }
 
@@ -223,5 +225,61 @@ proptest! {
         ] {
             prop_assert_eq!(ids(&query, &with), ids(&query, &without), "{}", query);
         }
+    }
+}
+
+/// A condition over the stars, written by the grammar.
+fn condition_text() -> impl Strategy<Value = String> {
+    let number = prop_oneof![
+        (-3i32..60).prop_map(|n| n.to_string()),
+        (-300i32..300).prop_map(|n| format!("{:.2}", f64::from(n) / 100.0))
+    ];
+    let column =
+        prop_oneof![Just("id"), Just("mag"), Just("ra"), Just("dec"), Just("-mag"), Just("id + mag")];
+    let operator = prop_oneof![Just("="), Just("<>"), Just("<"), Just("<="), Just(">"), Just(">=")];
+    let compared = (column.clone(), operator, number.clone()).prop_map(|(c, o, n)| format!("{c} {o} {n}"));
+    let flipped = (number.clone(), Just("<"), column.clone()).prop_map(|(n, o, c)| format!("{n} {o} {c}"));
+    let between = (column.clone(), number.clone(), number.clone())
+        .prop_map(|(c, a, b)| format!("{c} BETWEEN {a} AND {b}"));
+    let list = (column.clone(), prop::collection::vec(number, 1..5))
+        .prop_map(|(c, l)| format!("{c} IN ({})", l.join(", ")));
+    let null = column.prop_map(|c| format!("{c} IS NULL"));
+    let cone = (coordinate(), 0.0..90.0f64)
+        .prop_map(|((lon, lat), r)| format!("DISTANCE(ra, dec, {lon:?}, {lat:?}) < {r:?}"));
+    let circle = (coordinate(), 0.0..90.0f64)
+        .prop_map(|((lon, lat), r)| format!("1 = CONTAINS(POINT(ra, dec), CIRCLE({lon:?}, {lat:?}, {r:?}))"));
+    let leaf = prop_oneof![compared, flipped, between, list, null, cone, circle];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        let joined = |word: &'static str| move |parts: Vec<String>| format!("({})", parts.join(word));
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 2..4).prop_map(joined(" AND ")),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(joined(" OR ")),
+            inner.prop_map(|part| format!("NOT ({part})")),
+        ]
+    })
+}
+
+/// The ids that the interpreter gives.
+fn interpreted(text: &str, tables: &Tables) -> Vec<i32> {
+    let parsed = parse(text, Language::V2_1).unwrap();
+    let resolved = resolve(&parsed, tables, &Options::default())
+        .unwrap_or_else(|error| panic!("{}", error.report(text)));
+    let batches = crate::reference::Interpreter::default().collect(&resolved.query, tables).unwrap();
+    batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int32Type>().values().to_vec()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn the_index_path_answers_like_the_interpreter(
+        stars in stars(), condition in condition_text(), chunk in 1usize..20, top in prop::option::of(0usize..8),
+        order in prop_oneof![Just("id"), Just("id DESC"), Just("mag, id"), Just("mag DESC, id DESC")], indexed in any::<bool>(),
+    ) {
+        let indexed: &[usize] = if indexed { &[0, 3, 4] } else { &[] };
+        let tables = tables(table(&stars, indexed, chunk));
+        let top = top.map(|top| format!("TOP {top} ")).unwrap_or_default();
+        let query = format!("SELECT {top}id, mag FROM stars WHERE {condition} ORDER BY {order}");
+        prop_assert_eq!(ids(&query, &tables), interpreted(&query, &tables), "{}", query);
     }
 }
