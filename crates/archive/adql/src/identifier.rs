@@ -29,7 +29,7 @@ pub fn is_reserved(word: &str) -> bool {
     RESERVED.split(' ').any(|reserved| reserved.eq_ignore_ascii_case(word))
 }
 
-/// Whether a name can be written without quotes (ADQL 2.1 section 2.1.2).
+/// Whether a name can be written without quotes (ADQL 2.1 sections 2.1.2 and 2.1.6).
 pub fn is_regular(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     name.starts_with(|first: char| first.is_ascii_alphabetic())

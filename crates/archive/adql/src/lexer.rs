@@ -1,4 +1,4 @@
-//! From text to tokens, one at a time.
+//! From text to tokens, one at a time (ADQL 2.1 2.1.1, 2.1.5 to 2.1.8, 2.1.9, 2.1.10).
 //!
 //! A lexer is a place in the text: copying it is looking ahead. It allocates only for a mistake. Comments are blanks,
 //! `/* */` among them, and so are the spaces that web pages and PDF documents put in place of plain ones. What is

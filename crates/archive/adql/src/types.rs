@@ -1,4 +1,4 @@
-//! Types and column metadata, as expressions carry them.
+//! Types and column metadata, as expressions carry them (ADQL 2.1 3).
 //!
 //! A [`Type`] is what an expression is computed with; a [`Field`] is what a result column says of itself
 //! (VOTable 1.5 section 4.1: datatype, arraysize, xtype, unit, UCD, utype). The pair of `datatype` and `xtype`

@@ -1,7 +1,8 @@
 //! The rows of an answer on their way to whoever encodes them.
 //!
 //! An answer is either whole at once (a lookup, a cone) or comes from a task of the compute pool through a short
-//! queue. It knows exactly whether rows were withheld: the query is run for one row more than may be given.
+//! queue. It knows exactly whether rows were withheld (TAP 1.1 3.4): the query is run for one row more than may be
+//! given.
 
 use std::sync::Arc;
 

@@ -374,13 +374,13 @@ impl Jobs {
         self.change(id, owner, asked, |job| job.phase == Phase::Pending, |job| job.amend(parameters)).await
     }
 
-    /// Changes when a job is destroyed, within the retention.
+    /// Changes when a job is destroyed, within the retention (UWS 1.1 2.2.3.3).
     pub async fn set_destruction(&self, id: &str, owner: &Owner, wanted: Timestamp) -> Result<(), JobError> {
         let kept = self.destruction(wanted);
         self.change(id, owner, "given a destruction time", |_| true, |job| job.destruction = kept).await
     }
 
-    /// Changes how long a job may run; zero is as long as allowed.
+    /// Changes how long a job may run; zero is as long as allowed (UWS 1.1 2.2.3.4).
     pub async fn set_execution(&self, id: &str, owner: &Owner, wanted: Duration) -> Result<(), JobError> {
         let kept = self.execution(wanted);
         let early = |job: &Job| matches!(job.phase, Phase::Pending | Phase::Queued | Phase::Held);
@@ -419,7 +419,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Queues a pending job (PHASE=RUN).
+    /// Queues a pending job (PHASE=RUN; UWS 1.1 2.2.3.5).
     pub async fn run(&self, id: &str, owner: &Owner) -> Result<(), JobError> {
         let cell = self.cell(id, owner)?;
         self.room_in_queue()?;
@@ -429,7 +429,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Aborts a job that has not ended (PHASE=ABORT).
+    /// Aborts a job that has not ended (PHASE=ABORT; UWS 1.1 2.2.3.6).
     pub async fn abort(&self, id: &str, owner: &Owner) -> Result<(), JobError> {
         let cell = self.cell(id, owner)?;
         let now = self.now();
@@ -439,7 +439,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Deletes a job and what it left.
+    /// Deletes a job and what it left (UWS 1.1 2.2.3.2).
     pub async fn delete(&self, id: &str, owner: &Owner) -> Result<(), JobError> {
         let cell = self.cell(id, owner)?;
         self.destroy(&cell).await

@@ -140,7 +140,7 @@ fn column_info(at: i32, column: &Column, asked: &[&str]) -> ColumnInfo {
     }
 }
 
-/// The foreign keys within TAP_SCHEMA (TAP 1.1 figure 1).
+/// The foreign keys within TAP_SCHEMA (TAP 1.1 4.4).
 fn keys(table: &str) -> Vec<KeyInfo> {
     let key = |target: &str, columns: &[(&str, &str)]| KeyInfo {
         id: format!("{SCHEMA}.{table}.{target}").into(),

@@ -169,7 +169,7 @@ pub(crate) enum ErrorForm {
     Cone,
 }
 
-/// The media type of a VOTable (DALI 1.1 3.4.3).
+/// The media type of a VOTable (DALI 1.1 3.4.3, VOTable 1.5 8).
 pub(crate) const VOTABLE: HeaderValue = HeaderValue::from_static("application/x-votable+xml");
 
 impl Default for ErrorForm {

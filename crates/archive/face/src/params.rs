@@ -1,7 +1,8 @@
 //! The parameters of TAP and DALI, read from a [`Form`].
 //!
 //! Names ignore case, values do not, and what is not known is ignored (DALI 1.1 3.1). An empty value is none. A
-//! parameter that may stand once must not stand twice, except with the same value again; UPLOAD adds up.
+//! parameter that may stand once must not stand twice (DALI 1.1 3.2), except with the same value again; UPLOAD adds
+//! up.
 
 use trifid_archive_adql::language::Language;
 
@@ -12,17 +13,17 @@ use crate::limits::{FORMAT_BYTES_MAX, RUN_ID_CHARS_MAX};
 /// What a request asks of TAP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Params<'f> {
-    /// REQUEST, a relic of TAP 1.0.
+    /// REQUEST, a relic of TAP 1.0 (DALI 1.1 3.4.1).
     pub(crate) operation: Operation,
     /// LANG; ADQL where it is not said (clients of old leave it out).
     pub(crate) language: Language,
-    /// QUERY.
+    /// QUERY (TAP 1.1 2.7.2).
     pub(crate) query: Option<&'f str>,
-    /// RESPONSEFORMAT, or FORMAT where that is not there.
+    /// RESPONSEFORMAT, or FORMAT where that is not there (TAP 1.1 2.7.3).
     pub(crate) format: Option<&'f str>,
-    /// MAXREC.
+    /// MAXREC (TAP 1.1 2.7.4).
     pub(crate) max_rows: Option<u64>,
-    /// RUNID.
+    /// RUNID (TAP 1.1 2.7.5).
     pub(crate) run_id: Option<&'f str>,
     /// The values of UPLOAD, in order.
     pub(crate) uploads: Vec<&'f str>,

@@ -147,7 +147,7 @@ fn cells(field: &Field) -> usize {
     }
 }
 
-/// The query as a result repeats it: at most so long, cut at a character.
+/// The query as a result repeats it (TAP 1.1 3.1): at most so long, cut at a character.
 fn shortened(text: &str) -> Arc<str> {
     if text.len() <= INFO_BYTES_MAX {
         return text.into();

@@ -1,4 +1,4 @@
-//! Operators, by climbing their precedence.
+//! Operators, by climbing their precedence (ADQL 2.1 2.2.3).
 //!
 //! From loose to tight: OR, AND, NOT, IS, the comparisons (with BETWEEN, IN and LIKE), `||`, `+ -`, `* /`, signs.
 //! Comparisons do not chain. The printer knows the same levels ([`crate::printer`]).

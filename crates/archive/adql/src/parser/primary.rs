@@ -1,4 +1,4 @@
-//! Operands: columns, literals, calls, CASE, CAST and what stands in parentheses.
+//! Operands: columns, literals, calls, CASE, CAST and what stands in parentheses, subqueries too (ADQL 2.1 2.2.1).
 
 use super::{Parsed, Parser};
 use crate::ast::{

@@ -68,7 +68,7 @@ fn is_position(word: &str) -> bool {
         || matches!(word, "UNKNOWNREFPOS" | "SPHERICAL2" | "J2000" | "B1950")
 }
 
-/// A text read as a region.
+/// A text read as a region (ADQL 2.1 4.2.20).
 pub(super) fn region(text: Expr) -> Expr {
     Expr::new(Kind::Call(Function::Region, vec![text]), Type::Region)
 }
@@ -200,7 +200,7 @@ impl Resolver<'_> {
         Ok(Expr::new(Kind::Call(Function::Distance, numbers), Type::Double))
     }
 
-    /// CONTAINS and INTERSECTS. A point intersects what contains it (ADQL 2.1 4.2.17).
+    /// CONTAINS and INTERSECTS. A point intersects what contains it (ADQL 2.1 4.2.6, 4.2.17).
     pub(super) fn geometric_predicate(&mut self, function: Function, called: &Called<'_>) -> Result<Expr> {
         check_frames(called.arguments)?;
         let (_, mut arguments) = self.arguments(called)?;

@@ -1,4 +1,4 @@
-//! The select list: `*` spelled out, names for what has none, and what result columns say of themselves.
+//! The select list: `*` spelled out, names for what has none, and what result columns say of themselves (TAP 1.1 3.2).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -136,7 +136,7 @@ impl fmt::Display for Phase {
 pub struct Job {
     /// Its name.
     pub id: JobId,
-    /// Whose it is.
+    /// Whose it is (UWS 1.1 2.1.8).
     pub owner: Owner,
     /// Where it is in its life.
     pub phase: Phase,
@@ -148,13 +148,13 @@ pub struct Job {
     pub ended: Option<Timestamp>,
     /// How long it may run.
     pub execution: Duration,
-    /// When it is destroyed.
+    /// When it is destroyed (UWS 1.1 2.1.5).
     pub destruction: Timestamp,
     /// What it was asked, in order.
     pub parameters: Vec<(String, String)>,
-    /// What it left.
+    /// What it left (UWS 1.1 2.1.10).
     pub results: Vec<JobResult>,
-    /// Why it failed.
+    /// Why it failed (UWS 1.1 2.1.7).
     pub fault: Option<Fault>,
 }
 

@@ -1,4 +1,5 @@
-//! Whether the service is there (VOSI 1.1 3.2). Never behind anything that can be busy: it reads one number.
+//! Whether the service is there (VOSI 1.1 3.2, TAP 1.1 2.3). Never behind anything that can be busy: it reads one
+//! number.
 
 use trifid_archive_model::time::Timestamp;
 

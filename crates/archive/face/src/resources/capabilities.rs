@@ -28,7 +28,7 @@ pub(crate) struct Facts<'f> {
     pub(crate) upload_schemes: &'f [String],
 }
 
-/// The document.
+/// The document (TAPRegExt 1.0 2.1: the namespaces).
 pub(crate) fn document(facts: &Facts<'_>) -> String {
     let mut out = String::with_capacity(16 << 10);
     out.push_str(
@@ -52,7 +52,7 @@ pub(crate) fn document(facts: &Facts<'_>) -> String {
     out
 }
 
-/// The capability of TAP itself.
+/// The capability of TAP itself (TAPRegExt 1.0 2.7); ObsCore is declared only while it is complete (2.2).
 fn access(out: &mut String, facts: &Facts<'_>) {
     out.push_str(
         "<capability standardID=\"ivo://ivoa.net/std/TAP\" xsi:type=\"tr:TableAccess\">\n\
@@ -144,6 +144,7 @@ fn upload_methods(out: &mut String, facts: &Facts<'_>) {
     }
 }
 
+/// TAPRegExt 1.0 2.6.
 fn limits(out: &mut String, facts: &Facts<'_>) {
     let seconds = |span: Duration| span.as_secs();
     let (jobs, settings) = (facts.jobs, facts.settings);

@@ -1,4 +1,4 @@
-//! The published tables as a document (VOSI 1.1 3.3, VODataService 1.1).
+//! The published tables as a document (VOSI 1.1 3.3, TAP 1.1 2.5, VODataService 1.1).
 //!
 //! Whole, or without columns (`detail=min`), or one table alone. Whatever can be asked for is rendered once per
 //! snapshot and kept, compressed too: clients ask for it each time they connect, and for some archives it is megabytes.

@@ -38,7 +38,7 @@ pub(super) fn seconds(time: Duration) -> String {
     time.as_secs().min(i32::MAX as u64).to_string()
 }
 
-/// RUNID as it is told: what was kept of it (DALI 1.1 3.4.6).
+/// RUNID as it is told: what was kept of it (UWS 1.1 2.1.9, DALI 1.1 3.4.6).
 pub(super) fn run_id(job: &Job) -> Option<&str> {
     let value = job.parameter("RUNID").filter(|value| !value.is_empty())?;
     Some(value.char_indices().nth(RUN_ID_CHARS_MAX).map_or(value, |(end, _)| &value[..end]))
@@ -61,7 +61,7 @@ fn known_or_nil(out: &mut String, name: &str, value: Option<&str>) {
     out.push('\n');
 }
 
-/// The job; `list` is the URL of the list.
+/// The job (UWS 1.1 2.2.2.2, with the version of 2.2.1.1); `list` is the URL of the list.
 pub(crate) fn job(job: &Job, list: &str) -> String {
     let mut out = begin("uws:job", " version=\"1.1\"", 2048);
     line(&mut out, "uws:jobId", job.id.as_str());
@@ -70,6 +70,7 @@ pub(crate) fn job(job: &Job, list: &str) -> String {
     }
     owner(&mut out, job);
     line(&mut out, "uws:phase", job.phase.name());
+    // UWS 1.1 2.1.6: nobody knows how long a query takes.
     known_or_nil(&mut out, "uws:quote", None);
     line(&mut out, "uws:creationTime", &instant(job.created));
     known_or_nil(&mut out, "uws:startTime", job.started.map(instant).as_deref());
@@ -94,7 +95,7 @@ fn line(out: &mut String, name: &str, value: &str) {
     out.push('\n');
 }
 
-/// The parameters alone.
+/// The parameters alone (UWS 1.1 2.2.2.4).
 pub(super) fn parameters(job: &Job, list: &str) -> String {
     let mut out = begin("uws:parameters", "", 1024);
     each_parameter(&mut out, job, list);

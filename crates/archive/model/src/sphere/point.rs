@@ -5,7 +5,7 @@ use super::polygon::great_arc_chord_squared;
 use super::{Error, Vec3, angle};
 
 /// A position in degrees. Any longitude is one (DALI 1.2 3.7: range reduction is the reader's task); a
-/// latitude is from -90 to 90.
+/// latitude is from -90 to 90 (ADQL 2.1 4.2.4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     lon: f64,

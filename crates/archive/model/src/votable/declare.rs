@@ -68,8 +68,8 @@ pub(super) fn declared_size(field: &Field, serialization: Serialization) -> Cow<
     }
 }
 
-/// The value given up for NULL, of a column or of the items of an array. TABLEDATA and BINARY2 need none for
-/// scalars: an empty cell and the mask say it.
+/// The value given up for NULL (VOTable 1.5 section 5.5), of a column or of the items of an array. TABLEDATA and
+/// BINARY2 need none for scalars: an empty cell and the mask say it.
 pub(super) fn null(ty: Type, serialization: Serialization) -> Option<i64> {
     let binary = serialization == Serialization::Binary;
     match ty {

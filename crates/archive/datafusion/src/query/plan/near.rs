@@ -1,4 +1,4 @@
-//! Conditions that say that two rows lie near each other on the sky, in all their spellings.
+//! Conditions that say that two rows lie near each other on the sky, in all their spellings (ADQL 2.1 4.2.7).
 //!
 //! `DISTANCE(a, b) < r` and `<= r`, either way round, with points or numbers; a point of one side that is in, or
 //! intersects, a circle around a point of the other; two circles that intersect. The radius is a constant or of one
