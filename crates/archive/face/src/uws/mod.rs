@@ -298,6 +298,15 @@ fn no_error(job: &Job) -> String {
     out
 }
 
+/// Reads a request as one about jobs, in all ways.
+pub(crate) fn fuzz(request: &Request, form: &Form<'_>) {
+    let query = request.query().unwrap_or_default();
+    let _ = (list::filter(query), wait::asked(query, std::time::Duration::MAX));
+    let _ = wanted(&request.headers, query.len() as u64, &HeaderValue::from_static("\"-\""));
+    let _ = Wish::read(form.clone(), &[]);
+    let _ = Kept::read(&request.body);
+}
+
 /// What a parameter should have been.
 fn wrong(name: &str, value: &str, wanted: &str) -> Fault {
     Fault::invalid(format!("the parameter {name} takes {wanted}, not {}", quoted(value)))

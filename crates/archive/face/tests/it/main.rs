@@ -8,6 +8,7 @@ mod cone;
 mod documents;
 mod formats;
 mod hostile;
+mod jobs;
 mod page;
 mod server;
 mod sync;

@@ -17,7 +17,7 @@ use crate::harness::{Door, MANY, encoded};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A door behind a listener of its own.
-struct Running {
+pub(crate) struct Running {
     address: SocketAddr,
     door: Door,
     shutdown: Shutdown,
@@ -25,7 +25,7 @@ struct Running {
 }
 
 impl Running {
-    fn new(door: Door) -> Self {
+    pub(crate) fn new(door: Door) -> Self {
         let options = Options {
             listen: "127.0.0.1:0".parse().unwrap(),
             cores: 1,
@@ -48,7 +48,7 @@ impl Running {
     }
 
     /// Sends a request and reads everything until the server closes.
-    fn ask(&self, request: &str) -> String {
+    pub(crate) fn ask(&self, request: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();

@@ -69,9 +69,12 @@ fn who_may_read_may_have_jobs() {
     use trifid_base_web::auth::Role;
     use trifid_base_web::{Access, Face as _};
     let office = Office::new();
-    for (method, path) in
-        [("GET", "/tap/async"), ("POST", "/tap/async"), ("DELETE", "/tap/async/7f"), ("POST", "/tap/async/7f/phase")]
-    {
+    for (method, path) in [
+        ("GET", "/tap/async"),
+        ("POST", "/tap/async"),
+        ("DELETE", "/tap/async/7f"),
+        ("POST", "/tap/async/7f/phase"),
+    ] {
         let request = http::Request::builder().method(method).uri(path).body(()).unwrap();
         let access = office.door.face.access(&request.into_parts().0);
         assert_eq!(access, Access::Needs(Role::Read), "{method} {path}");

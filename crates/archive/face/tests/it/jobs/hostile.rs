@@ -40,7 +40,9 @@ async fn values_that_make_no_sense_are_named() {
         assert_eq!((answer.status, answer.statuses()), (400, vec!["ERROR".to_owned()]), "{resource} {form}");
         assert!(answer.text().contains(word), "{resource} {form}: {}", answer.text());
     }
-    for form in ["PHASE=ABORT", "PHASE=HOP", "ACTION=DELETE", "DESTRUCTION=x", "EXECUTIONDURATION=x", "QUERY=%ff"] {
+    for form in
+        ["PHASE=ABORT", "PHASE=HOP", "ACTION=DELETE", "DESTRUCTION=x", "EXECUTIONDURATION=x", "QUERY=%ff"]
+    {
         assert_eq!(office.post("/async", form).await.status, 400, "{form}");
     }
     let json = [("content-type", "application/json")];

@@ -81,13 +81,20 @@ async fn a_job_is_its_owners_alone() {
     let job = ada(Method::GET, format!("{path}?WAIT=20&PHASE=QUEUED"), "").await.xml();
     assert_eq!(job.texts("ownerId"), ["ada"]);
     assert_eq!(ada(Method::GET, format!("{path}/owner"), "").await.text(), "ada");
-    assert_eq!(ids(&ada(Method::GET, "/async".into(), "").await.xml()), [path.clone()]);
+    assert_eq!(ids(&ada(Method::GET, "/async".into(), "").await.xml()), std::slice::from_ref(&path));
     for stranger in [None, Some("bob"), Some("")] {
         let list = office.send(stranger, Method::GET, "/async", &[], "").await;
         assert!(ids(&list.xml()).is_empty(), "{stranger:?}");
-        for below in
-            ["", "/phase", "/parameters", "/parameters/QUERY", "/results", "/results/result", "/error", "/owner"]
-        {
+        for below in [
+            "",
+            "/phase",
+            "/parameters",
+            "/parameters/QUERY",
+            "/results",
+            "/results/result",
+            "/error",
+            "/owner",
+        ] {
             let answer = office.send(stranger, Method::GET, &format!("{path}{below}"), &[], "").await;
             assert_eq!(answer.status, 404, "{stranger:?} {below}");
         }

@@ -58,7 +58,7 @@ impl Office {
             runner: face.runner(),
             compute: Arc::clone(door.archive.compute()),
             clock: Arc::clone(&clock) as _,
-            entropy: Arc::new(SeededEntropy::new(fastrand_seed())),
+            entropy: Arc::new(SeededEntropy::new(seed())),
         };
         let jobs = Jobs::open(ports, limits).unwrap();
         door.face = Arc::new(face.with_jobs(jobs.clone()));
@@ -141,14 +141,12 @@ impl Office {
 
     /// Waits, as clients do, until the job's phase is none of these; its document then.
     async fn after(&self, path: &str, phases: &[&str]) -> Xml {
-        loop {
-            let answer = self.get(&format!("{path}?WAIT=20")).await;
-            assert_eq!(answer.status, 200, "{}", answer.text());
-            let job = answer.xml();
-            if !phases.contains(&job.texts("phase")[0].as_str()) {
-                return job;
-            }
+        let mut job = self.job(path).await;
+        while phases.contains(&job.texts("phase")[0].as_str()) {
+            let known = &job.texts("phase")[0];
+            job = self.job(&format!("{path}?WAIT=20&PHASE={known}")).await;
         }
+        job
     }
 
     /// Waits until the job has ended.
@@ -169,7 +167,7 @@ impl Office {
 }
 
 /// Jobs of different offices have different names, so that one is not taken for the other.
-fn fastrand_seed() -> u64 {
+fn seed() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -32,7 +32,11 @@ async fn a_result_is_sent_whole_or_in_part() {
         ] {
             let part = office.ranged(&path, &[("range", range), ("if-range", &tag)]).await;
             assert_eq!(part.status, 206, "{range}");
-            assert_eq!(part.header("content-range"), format!("bytes {start}-{}/{length}", end - 1), "{range}");
+            assert_eq!(
+                part.header("content-range"),
+                format!("bytes {start}-{}/{length}", end - 1),
+                "{range}"
+            );
             assert_eq!(part.header("content-length"), (end - start).to_string(), "{range}");
             assert_eq!(part.bytes, whole.bytes.slice(start..end), "{range}");
         }

@@ -12,7 +12,8 @@ async fn what_cannot_change_by_itself_is_told_at_once() {
     let office = Office::new();
     let path = office.run("SELECT 1 AS one", "").await;
     office.ended(&path).await;
-    for query in ["?WAIT=-1", "?WAIT=3600", "?WAIT=-1&PHASE=COMPLETED", "?WAIT=0", "?WAIT=-1&PHASE=EXECUTING"] {
+    for query in ["?WAIT=-1", "?WAIT=3600", "?WAIT=-1&PHASE=COMPLETED", "?WAIT=0", "?WAIT=-1&PHASE=EXECUTING"]
+    {
         let job = office.get(&format!("{path}{query}")).await.xml();
         assert_eq!(job.texts("phase"), ["COMPLETED"], "{query}");
     }
@@ -22,7 +23,9 @@ async fn what_cannot_change_by_itself_is_told_at_once() {
 async fn a_phase_that_is_past_is_told_at_once() {
     let office = Office::new();
     let path = office.made("").await;
-    for query in ["?WAIT=0", "?wait=-1&phase=QUEUED", "?WAIT=3600&PHASE=EXECUTING", "?PHASE=PENDING", "?WAIT="] {
+    for query in
+        ["?WAIT=0", "?wait=-1&phase=QUEUED", "?WAIT=3600&PHASE=EXECUTING", "?PHASE=PENDING", "?WAIT="]
+    {
         let job = office.get(&format!("{path}{query}")).await.xml();
         assert_eq!(job.texts("phase"), ["PENDING"], "{query}");
     }
@@ -33,7 +36,9 @@ async fn waiting_has_an_end() {
     let office = Office::with(Limits::default(), |options| options.wait_limit = Span(Duration::from_secs(9)));
     let path = office.made("").await;
     let begun = tokio::time::Instant::now();
-    for (query, seconds) in [("?WAIT=5", 5), ("?WAIT=-1", 9), ("?WAIT=-7", 9), ("?WAIT=99999999999999999999", 9)] {
+    for (query, seconds) in
+        [("?WAIT=5", 5), ("?WAIT=-1", 9), ("?WAIT=-7", 9), ("?WAIT=99999999999999999999", 9)]
+    {
         let before = begun.elapsed();
         let job = office.get(&format!("{path}{query}&PHASE=PENDING")).await.xml();
         assert_eq!(job.texts("phase"), ["PENDING"], "{query}");
