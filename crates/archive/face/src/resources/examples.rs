@@ -36,7 +36,8 @@ pub(crate) fn made(snapshot: &Snapshot) -> Vec<Example> {
     examples.push(Example {
         name: "Tables and how many columns they have".into(),
         description: "Every service describes its tables in tables of their own.".into(),
-        query: "SELECT table_name, COUNT(*) AS columns\nFROM TAP_SCHEMA.columns\nGROUP BY table_name\nORDER BY table_name"
+        query: "SELECT table_name, COUNT(*) AS columns\nFROM TAP_SCHEMA.columns\n\
+                GROUP BY table_name\nORDER BY table_name"
             .into(),
         table: Some("TAP_SCHEMA.columns".into()),
     });
@@ -53,15 +54,14 @@ fn of(published: &Published) -> Vec<Example> {
         table: Some(name.clone()),
     }];
     if let Some(position) = head.position {
-        let column = |at: usize| identifier(&head.fields[at].name);
+        let [lon, lat] = [position.lon, position.lat].map(|at| identifier(&head.fields[at].name));
         // In the words of ADQL 2.0, which every client understands.
         examples.push(Example {
             name: format!("A cone in {name}"),
             description: "Rows within one degree of the Pleiades.".into(),
             query: format!(
-                "SELECT TOP 100 *\nFROM {name}\nWHERE 1 = CONTAINS(POINT('ICRS', {}, {}), CIRCLE('ICRS', 56.75, 24.12, 1))",
-                column(position.lon),
-                column(position.lat)
+                "SELECT TOP 100 *\nFROM {name}\n\
+                 WHERE 1 = CONTAINS(POINT('ICRS', {lon}, {lat}), CIRCLE('ICRS', 56.75, 24.12, 1))"
             ),
             table: Some(name),
         });
