@@ -19,6 +19,8 @@ pub mod catalogue;
 pub mod compute;
 pub mod error;
 pub mod eval;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzz;
 pub mod index;
 pub mod jobs;
 pub mod limits;

@@ -140,7 +140,7 @@ impl QueryBackend for Interpreter {
 }
 
 /// The most pairings of rows that a query can come to: the product of all its tables' rows.
-fn effort(query: &Query, tables: &Tables) -> u64 {
+pub(crate) fn effort(query: &Query, tables: &Tables) -> u64 {
     let mut product: u64 = 1;
     each_table(query, &mut |relation| {
         if let Relation::Table(table) = relation {
