@@ -1,11 +1,12 @@
 //! `cargo xtask conformance`: what the standards ask for, and where the code answers.
 //!
 //! `standards/*.toml` list clauses with their state. A clause that is done must be cited in the code that keeps
-//! it, one that is not must say why; the table shows how often program and tests cite each.
+//! it, one that is not must say why; the table shows how often program and tests cite each. Where one door follows
+//! several standards, a number says nothing: then the name stands before it, `TAP 1.1 2.7.4 and 3.4`.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -20,6 +21,9 @@ const RULES: &str = "the head of each file in standards/";
 struct Standard {
     standard: String,
     version: String,
+    /// What stands before the numbers of its sections; where that is nothing, a number alone cites it.
+    #[serde(default)]
+    cited_as: String,
     /// Folders whose files may cite it.
     cited_in: Vec<String>,
     clause: Vec<Clause>,
@@ -29,10 +33,19 @@ struct Standard {
 #[serde(deny_unknown_fields)]
 struct Clause {
     id: String,
+    /// Tells the demands of one section apart, where they differ in state.
+    #[serde(default)]
+    part: String,
     what: String,
     state: State,
     #[serde(default)]
     why: String,
+}
+
+impl Clause {
+    fn name(&self) -> String {
+        format!("{} {}", self.id, self.part).trim_end().to_owned()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -66,15 +79,35 @@ impl Code {
         self.tests.extend(tests.map(|(_, line)| spelled_out(line)));
     }
 
-    fn citations(&self, id: &str) -> Citations {
-        let count = |lines: &[String]| lines.iter().filter(|line| cites(line, id)).count();
+    fn citations(&self, standard: &str, id: &str) -> Citations {
+        let count = |lines: &[String]| lines.iter().filter(|line| cites(line, standard, id)).count();
         Citations { program: count(&self.program), tests: count(&self.tests) }
     }
 }
 
+/// Whether `line` names the clause among the numbers that follow its standard's name, if that has one.
+fn cites(line: &str, standard: &str, id: &str) -> bool {
+    if standard.is_empty() {
+        return names(line, id);
+    }
+    line.match_indices(standard).any(|(at, _)| names(numbers(&line[at + standard.len()..]), id))
+}
+
+/// The numbers of sections at the beginning of `rest`: in ` 2.1, 2.7.4 and 3.3 say so` everything before `say`.
+fn numbers(rest: &str) -> &str {
+    let of_numbers = |token: &str| {
+        let word = token.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let is_letter = word.len() == 1 && word.starts_with(|c: char| c.is_ascii_uppercase());
+        let joins = ["", "and", "to", "section", "sections", "appendix", "table", "tables"].contains(&word);
+        joins || is_letter || word.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let numbers = rest.split_inclusive(' ').take_while(|token| of_numbers(token));
+    &rest[..numbers.map(str::len).sum()]
+}
+
 /// Whether `line` names the clause itself or one of its parts: `4.5.2` in `4.5.2.3`, but not in `4.5.20`
 /// or `14.5.2`.
-fn cites(line: &str, id: &str) -> bool {
+fn names(line: &str, id: &str) -> bool {
     line.match_indices(id).any(|(at, _)| {
         let mut before = line[..at].chars().rev();
         let part_of_longer = match before.next() {
@@ -94,13 +127,15 @@ fn findings(standard: &Standard, code: &Code) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let found = standard.clause.iter().filter_map(|clause| {
         let what = match clause.state {
-            _ if !seen.insert(&clause.id) => "listed twice",
-            State::Done if code.citations(&clause.id).program == 0 => "done, but cited nowhere",
+            _ if !seen.insert((&clause.id, &clause.part)) => "listed twice",
+            State::Done if code.citations(&standard.cited_as, &clause.id).program == 0 => {
+                "done, but cited nowhere"
+            }
             State::Done if !clause.why.is_empty() => "done, and still has a reason why not",
             State::Coming | State::Exception if clause.why.is_empty() => "not done, without a reason",
             _ => return None,
         };
-        Some(format!("{} {}: {what}", standard.standard, clause.id))
+        Some(format!("{} {}: {what}", standard.standard, clause.name()))
     });
     found.collect()
 }
@@ -108,9 +143,9 @@ fn findings(standard: &Standard, code: &Code) -> Vec<String> {
 fn table(standard: &Standard, code: &Code) -> String {
     let mut text = format!("{} v{}\n", standard.standard, standard.version);
     for clause in &standard.clause {
-        let Citations { program, tests } = code.citations(&clause.id);
+        let Citations { program, tests } = code.citations(&standard.cited_as, &clause.id);
         let state = format!("{:?}", clause.state).to_lowercase();
-        text += &format!("{:>8}  {state:<9} {program:>4} {tests:>4}  {}", clause.id, clause.what);
+        text += &format!("{:>14}  {state:<9} {program:>4} {tests:>4}  {}", clause.name(), clause.what);
         text += &if clause.why.is_empty() { "\n".to_owned() } else { format!(" ({})\n", clause.why) };
     }
     text
@@ -122,7 +157,7 @@ pub(crate) fn run(root: &Path, print: bool) -> anyhow::Result<()> {
     for (standard, code) in standards(root)? {
         found.extend(findings(&standard, &code));
         if print {
-            crate::report("  clause  state     code tests  what");
+            crate::report("        clause  state     code tests  what");
             crate::report(table(&standard, &code).trim_end());
         }
     }
@@ -130,18 +165,18 @@ pub(crate) fn run(root: &Path, print: bool) -> anyhow::Result<()> {
 }
 
 fn standards(root: &Path) -> anyhow::Result<Vec<(Standard, Code)>> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(root.join("standards"))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "toml") {
-            let text = fs::read_to_string(&path)?;
-            let standard: Standard =
-                toml::from_str(&text).with_context(|| format!("{} is wrong", path.display()))?;
-            let code = code(root, &standard.cited_in)?;
-            all.push((standard, code));
-        }
-    }
-    Ok(all)
+    let listed = fs::read_dir(root.join("standards"))?;
+    let mut paths = listed.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    paths.sort();
+    let read = |path: &PathBuf| {
+        let text = fs::read_to_string(path)?;
+        let standard: Standard =
+            toml::from_str(&text).with_context(|| format!("{} is wrong", path.display()))?;
+        let code = code(root, &standard.cited_in)?;
+        Ok((standard, code))
+    };
+    paths.iter().map(read).collect()
 }
 
 fn code(root: &Path, folders: &[String]) -> anyhow::Result<Code> {
@@ -184,14 +219,30 @@ mod tests {
             ("15.6.1", false),
             ("2.5.6.1", false),
         ] {
-            assert_eq!(cites(line, "5.6.1"), cited, "{line}");
+            assert_eq!(cites(line, "", "5.6.1"), cited, "{line}");
+        }
+    }
+
+    #[test]
+    fn where_several_standards_meet_their_names_tell_them_apart() {
+        for (line, id, cited) in [
+            ("// TAP 1.1 2.7.4: as asked", "2.7.4", true),
+            ("(TAP 1.1 2.1, 2.7.4 and 3.4)", "3.4", true),
+            ("(TAP 1.1 sections 2.1 to 3.4)", "3.4", true),
+            ("(TAP 1.1 2.7.6, DALI 1.1 3.4)", "3.4", false),
+            ("TAP 1.1 says 3.4", "3.4", false),
+            ("TAPRegExt 1.1 3.4", "3.4", false),
+            ("the schema (TAP 1.1 appendix B)", "appendix B", true),
+            ("3.4", "3.4", false),
+        ] {
+            assert_eq!(cites(line, "TAP 1.1", id), cited, "{line}");
         }
     }
 
     #[test]
     fn citations_of_program_and_tests_are_told_apart() {
         let code = code("// 5.6.1\n#[cfg(test)]\nmod tests {\n    // 5.6.1\n    fn clause_5_6_1_x() {}\n}\n");
-        assert_eq!(code.citations("5.6.1"), Citations { program: 1, tests: 2 });
+        assert_eq!(code.citations("", "5.6.1"), Citations { program: 1, tests: 2 });
     }
 
     #[test]

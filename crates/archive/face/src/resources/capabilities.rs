@@ -52,7 +52,7 @@ pub(crate) fn document(facts: &Facts<'_>) -> String {
     out
 }
 
-/// The capability of TAP itself (TAPRegExt 1.0 2.7); ObsCore is declared only while it is complete (2.2).
+/// The capability of TAP itself (TAPRegExt 1.0 2.7); ObsCore is declared while it is complete (TAPRegExt 1.0 2.2).
 fn access(out: &mut String, facts: &Facts<'_>) {
     out.push_str(
         "<capability standardID=\"ivo://ivoa.net/std/TAP\" xsi:type=\"tr:TableAccess\">\n\

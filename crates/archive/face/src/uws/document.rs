@@ -61,7 +61,7 @@ fn known_or_nil(out: &mut String, name: &str, value: Option<&str>) {
     out.push('\n');
 }
 
-/// The job (UWS 1.1 2.2.2.2, with the version of 2.2.1.1); `list` is the URL of the list.
+/// The job (UWS 1.1 2.2.2.2 and, for its version, UWS 1.1 2.2.1.1); `list` is the URL of the list.
 pub(crate) fn job(job: &Job, list: &str) -> String {
     let mut out = begin("uws:job", " version=\"1.1\"", 2048);
     line(&mut out, "uws:jobId", job.id.as_str());

@@ -194,7 +194,7 @@ pub(crate) fn type_of(datatype: &str, size: &Size, xtype: Option<&str>) -> Optio
     Some((if *size == Size::One { ty } else { array(ty, size, xtype) }, false))
 }
 
-/// Text, unless its xtype says what it tells (DALI 1.1 section 3.3, TAP 1.0 section 2.5).
+/// Text, unless its xtype says what it tells (DALI 1.1 section 3.3, TAP 1.1 3.5, TAP 1.0 section 2.5).
 fn text(size: &Size, xtype: Option<&str>) -> Type {
     match (size, xtype) {
         (Size::Shape(..), _) => Type::Array(Element::Text),
