@@ -1,14 +1,15 @@
 //! Speed of the formats over a table like Hipparcos: `cargo run --release -p trifid-archive-model --example
 //! format_speed [FILE.csv]`. Each line is the best of several runs on one core.
 
+use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray};
 use trifid_archive_adql::types::{Field, Type};
 use trifid_archive_model::read::TableReader;
-use trifid_archive_model::write::{End, Head, TableWriter};
-use trifid_archive_model::{batch, csv, html, json, text};
+use trifid_archive_model::write::{End, Head, TableWriter, WriteError};
+use trifid_archive_model::{batch, csv, fits, html, ipc, json, text};
 
 const ROWS: usize = 100_000;
 const RUNS: usize = 7;
@@ -20,25 +21,38 @@ fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let (fields, batches) = table();
     let head = Head::new(fields.clone());
-    let writers: [(&str, Make<'_>); 4] = [
+    let writers: [(&str, Make<'_>); 5] = [
         ("csv", Box::new(|| Box::new(csv::Writer::new(fields.clone(), csv::Delimiter::Comma)))),
         ("json", Box::new(|| Box::new(json::Writer::new(head.clone())))),
         ("text", Box::new(|| Box::new(text::Writer::new(head.clone())))),
+        ("arrow", Box::new(|| Box::new(ipc::Writer::new(head.clone())))),
         ("html", Box::new(|| Box::new(html::Writer::fragment(head.clone())))),
     ];
     for (name, make) in &writers {
         let (bytes, seconds) = best(|| write(make(), &batches));
         report(&mut out, &format!("write {name}"), bytes, seconds)?;
     }
-    let mut written = Vec::new();
-    write_to(Box::new(csv::Writer::new(fields.clone(), csv::Delimiter::Comma)), &batches, &mut written);
+    let (bytes, seconds) = best(|| fits(&head, &batches).len());
+    report(&mut out, "write fits", bytes, seconds)?;
+    let (bytes, seconds) = best(|| spool(&head, &batches));
+    report(&mut out, "spool fits", bytes, seconds)?;
+
+    let options = csv::Options::default();
+    let csv_of = |text: &[u8]| csv::Reader::new(text, &options).map_or(0, drain);
+    let written = whole(Box::new(csv::Writer::new(fields.clone(), csv::Delimiter::Comma)), &batches);
     let given = std::env::args().nth(1).map(std::fs::read).transpose()?;
     for (name, text) in [("read csv", Some(written)), ("read the given csv", given)] {
         let Some(text) = text else { continue };
-        let (bytes, seconds) = best(|| read(&text));
-        report(&mut out, name, bytes, seconds)?;
+        let (bytes, seconds) = best(|| csv_of(&text));
+        report(&mut out, name, bytes.min(1) * text.len(), seconds)?;
     }
-    Ok(())
+    let written = fits(&head, &batches);
+    let (rows, seconds) =
+        best(|| fits::Reader::new(written.as_slice(), &fits::Wanted::FirstTable).map_or(0, drain));
+    report(&mut out, "read fits", rows.min(1) * written.len(), seconds)?;
+    let written = whole(Box::new(ipc::Writer::new(head.clone())), &batches);
+    let (rows, seconds) = best(|| ipc::Reader::new(written.as_slice()).map_or(0, drain));
+    report(&mut out, "read arrow", rows.min(1) * written.len(), seconds)
 }
 
 fn report(out: &mut impl std::io::Write, name: &str, bytes: usize, seconds: f64) -> std::io::Result<()> {
@@ -78,26 +92,62 @@ fn write(mut writer: Box<dyn TableWriter>, batches: &[RecordBatch]) -> usize {
     bytes + out.len()
 }
 
-fn write_to(mut writer: Box<dyn TableWriter>, batches: &[RecordBatch], out: &mut Vec<u8>) {
-    writer.begin(out);
+fn whole(mut writer: Box<dyn TableWriter>, batches: &[RecordBatch]) -> Vec<u8> {
+    let mut out = Vec::new();
+    writer.begin(&mut out);
     for batch in batches {
-        if writer.rows(batch, 0..batch.num_rows(), out).is_err() {
-            return;
+        if writer.rows(batch, 0..batch.num_rows(), &mut out).is_err() {
+            return Vec::new();
         }
     }
-    writer.finish(&End::Complete, out);
+    writer.finish(&End::Complete, &mut out);
+    out
 }
 
-fn read(text: &[u8]) -> usize {
-    let Ok(mut reader) = csv::Reader::new(text, &csv::Options::default()) else { return 0 };
+/// Survey, header, rows.
+fn fits(head: &Head, batches: &[RecordBatch]) -> Vec<u8> {
+    try_fits(head, batches).unwrap_or_default()
+}
+
+fn try_fits(head: &Head, batches: &[RecordBatch]) -> Result<Vec<u8>, WriteError> {
+    let mut survey = fits::Survey::new(head.fields.clone());
+    batches.iter().try_for_each(|batch| survey.add(batch, 0..batch.num_rows()))?;
+    let mut encoder = fits::Encoder::new(head.clone(), &survey)?;
+    let mut out = Vec::with_capacity(16 << 20);
+    encoder.header(&End::Complete, &mut out)?;
+    batches.iter().try_for_each(|batch| encoder.rows(batch, 0..batch.num_rows(), &mut out))?;
+    encoder.finish(&mut out);
+    Ok(out)
+}
+
+/// The same over a store in memory, page by page: bytes.
+fn spool(head: &Head, batches: &[RecordBatch]) -> usize {
+    try_spool(head, batches).unwrap_or(0)
+}
+
+fn try_spool(head: &Head, batches: &[RecordBatch]) -> Result<usize, fits::SpoolError> {
+    let mut spool = fits::Spool::new(head.clone(), Cursor::new(Vec::new()))?;
+    batches.iter().try_for_each(|batch| spool.push(batch, 0..batch.num_rows()))?;
+    let mut pages = spool.finish(&End::Complete)?;
+    let (mut out, mut bytes) = (Vec::new(), 0);
+    while pages.next_page(&mut out)? {
+        bytes += out.len();
+        out.clear();
+    }
+    Ok(bytes)
+}
+
+/// Rows of all batches.
+fn drain(mut reader: impl TableReader) -> usize {
     let mut rows = 0;
     while let Ok(Some(batch)) = reader.next_batch(8192) {
         rows += batch.num_rows();
     }
-    if rows == 0 { 0 } else { text.len() }
+    rows
 }
 
-/// An identifier, two positions to the tenth of a milliarcsecond, eleven measurements with two to four digits, a name.
+/// An identifier, two positions to the tenth of a milliarcsecond, eleven measurements with two to four
+/// digits, a name.
 fn table() -> (Arc<[Field]>, Vec<RecordBatch>) {
     let mut fields = vec![Field::new("id", Type::Int)];
     fields.extend((0..13).map(|at| Field::new(format!("x{at}"), Type::Double)));

@@ -15,20 +15,42 @@ pub fn votable(bytes: &[u8]) {
     crate::votable::fuzz::document(bytes);
 }
 
+/// Target `csv`: a table in CSV or TSV. What is read is written and read again as the same.
+pub fn csv(bytes: &[u8]) {
+    crate::csv::fuzz(bytes);
+}
+
+/// Target `fits`: a table in FITS, read from a stream and from a file as the same.
+pub fn fits(bytes: &[u8]) {
+    crate::fits::fuzz(bytes);
+}
+
+/// Target `arrow`: an Arrow stream or file.
+pub fn arrow(bytes: &[u8]) {
+    crate::ipc::fuzz(bytes);
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;
 
     /// Every input of the corpus, on the stable toolchain.
-    #[test]
-    fn the_corpus_is_read() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/region");
+    fn replay(target: &str, body: fn(&[u8])) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target);
         let mut count = 0;
         for entry in fs::read_dir(folder).expect("the corpus") {
-            super::region(&fs::read(entry.unwrap().path()).unwrap());
+            body(&fs::read(entry.unwrap().path()).unwrap());
             count += 1;
         }
         assert!(count > 0);
+    }
+
+    #[test]
+    fn the_corpus_is_read() {
+        replay("region", super::region);
+        replay("csv", super::csv);
+        replay("fits", super::fits);
+        replay("arrow", super::arrow);
     }
 }

@@ -1,5 +1,6 @@
 //! The archive's nouns and encodings: batches, tables as streams of bytes, the sphere. Pure.
 
+pub mod adopt;
 pub mod astro;
 pub mod batch;
 mod cell;
@@ -9,6 +10,7 @@ pub mod fits;
 pub mod fuzz;
 pub mod healpix;
 pub mod html;
+pub mod ipc;
 pub mod json;
 pub mod limits;
 pub mod read;

@@ -37,6 +37,12 @@ pub const FITS_ROW_BYTES_MAX: u64 = 64 << 20;
 /// Most bytes of a FITS table with a heap whose source cannot seek: rows and heap are then held in memory.
 pub const FITS_HELD_BYTES_MAX: u64 = 64 << 20;
 
+/// Most rows of a FITS table that are written at once from a spool.
+pub const FITS_PAGE_ROWS: usize = 4096;
+
+/// Bytes of a FITS table that are written at once from a spool, give or take a row.
+pub const FITS_PAGE_BYTES: u64 = 1 << 20;
+
 /// How many times over the arrays of a FITS table may take up its heap: some share, but none grows a small
 /// file into an endless table.
 pub const FITS_HEAP_REUSE_MAX: u64 = 16;
@@ -50,6 +56,12 @@ pub const SHAPES_MAX: usize = 1024;
 
 /// How deep unions of STC-S may be nested.
 pub const REGION_DEPTH_MAX: usize = 16;
+
+/// Most bytes of the metadata of one message of an Arrow stream.
+pub const IPC_METADATA_BYTES_MAX: usize = 16 << 20;
+
+/// Most bytes of one batch of an Arrow stream, as it is sent and as it is when decompressed.
+pub const IPC_BODY_BYTES_MAX: usize = 512 << 20;
 
 /// Rows that the text writer holds back to find the widths of the columns.
 pub const TEXT_ROWS: usize = 200;

@@ -27,6 +27,7 @@ mod write;
 pub(crate) use infer::unique;
 pub use infer::{Inference, infer};
 pub use read::{Header, Options, Reader};
+pub(crate) use value::{integer as parse_integer, real as parse_real};
 pub use write::Writer;
 
 /// What stands between two cells.

@@ -10,7 +10,7 @@ pub(super) fn trim(bytes: &[u8]) -> &[u8] {
 
 /// A whole number.
 #[inline]
-pub(super) fn integer<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
+pub(crate) fn integer<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
     std::str::from_utf8(bytes).ok()?.parse().ok()
 }
 
@@ -26,7 +26,7 @@ const EXACT_DIGITS: usize = 15;
 /// A real number: what Rust reads, with the words for what is no number, and with Fortran's `D` for an
 /// exponent.
 #[inline]
-pub(super) fn real(bytes: &[u8]) -> Option<f64> {
+pub(crate) fn real(bytes: &[u8]) -> Option<f64> {
     match short_decimal(bytes) {
         Some(value) => Some(value),
         None => any_real(bytes),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trifid_archive_adql::types::{Field, Size, Type};
 
+use super::ascii::{self, Characters};
 use super::card::Value;
 use super::form::{Code, Form, Place};
 use super::header::Header;
@@ -24,6 +25,8 @@ pub(super) struct Column {
     pub(super) scale: Scale,
     /// Bytes of one string, where the column is text.
     pub(super) width: Option<u64>,
+    /// What stands for values in an ASCII table, of which everything is text.
+    pub(super) characters: Option<Characters>,
 }
 
 /// What a stored number is turned into (FITS 4.0 7.3.2, TSCALn and TZEROn).
@@ -48,6 +51,9 @@ pub(super) struct Columns {
 
 impl Columns {
     pub(super) fn new(header: &Header) -> Result<Self, ReadError> {
+        if header.text("XTENSION") == Some("TABLE") {
+            return ascii::columns(header);
+        }
         let count = header.count("TFIELDS")?;
         if count > FITS_COLUMNS_MAX as u64 {
             return Err(header.wrong(format!("TFIELDS is {count}, more than {FITS_COLUMNS_MAX}")));
@@ -132,7 +138,7 @@ fn column(
         _ => None,
     };
     let offset = usize::try_from(offset).map_err(|_| header.wrong("a row is too long"))?;
-    Ok((Column { field, form, offset, null, scale, width }, bytes))
+    Ok((Column { field, form, offset, null, scale, width, characters: None }, bytes))
 }
 
 /// TDIMn, where it speaks of all elements; `rAw` says the same of strings.

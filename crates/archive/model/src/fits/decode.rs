@@ -18,9 +18,11 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use trifid_archive_adql::types::{Element, Type};
 
+use super::ascii::Characters;
 use super::columns::{Column, Scale};
 use super::form::Code;
 use crate::batch::{item, scalar};
+use crate::csv::{parse_integer, parse_real};
 use crate::time::Timestamp;
 
 /// The cells of a column.
@@ -66,6 +68,9 @@ impl Gathered {
 /// The array of these cells.
 pub(super) fn column(column: &Column, cells: &Gathered) -> Result<ArrayRef, Broken> {
     let code = column.form.code;
+    if let Some(characters) = &column.characters {
+        return ascii(column, characters, cells);
+    }
     Ok(match column.field.ty {
         Type::Null => Arc::new(NullArray::new(cells.counts.len())),
         Type::Text | Type::Region => Arc::new(cells.cells(code).map(string).collect::<StringArray>()),
@@ -92,6 +97,44 @@ pub(super) fn column(column: &Column, cells: &Gathered) -> Result<ArrayRef, Brok
         }
         ty => elements(column, ty, cells)?,
     })
+}
+
+/// The array of these fields of an ASCII table.
+fn ascii(column: &Column, characters: &Characters, cells: &Gathered) -> Result<ArrayRef, Broken> {
+    let fields = || cells.cells(Code::Char).map(|field| characters.value(field));
+    let (factor, zero) = match column.scale {
+        Scale::Linear(factor, zero) => (factor, zero),
+        _ => (1.0, 0.0),
+    };
+    Ok(match column.field.ty {
+        Type::Text => {
+            let texts =
+                cells.cells(Code::Char).map(|field| characters.value(field).and_then(|_| string(field)));
+            Arc::new(texts.collect::<StringArray>())
+        }
+        Type::Int => Arc::new(parsed::<Int32Type>(fields(), "a whole number", parse_integer)?),
+        Type::Long => Arc::new(parsed::<Int64Type>(fields(), "a whole number", parse_integer)?),
+        _ => {
+            let real = |field: &[u8]| Some(parse_real(field)? * factor + zero);
+            Arc::new(parsed::<Float64Type>(fields(), "a real number", real)?)
+        }
+    })
+}
+
+fn parsed<'a, T: ArrowPrimitiveType>(
+    fields: impl Iterator<Item = Option<&'a [u8]>>,
+    expected: &'static str,
+    parse: impl Fn(&[u8]) -> Option<T::Native>,
+) -> Result<PrimitiveArray<T>, Broken> {
+    let value = |(row, field): (usize, Option<&[u8]>)| match field {
+        None => Ok(None),
+        Some(field) => parse(field).map(Some).ok_or_else(|| Broken {
+            row,
+            text: string(field).unwrap_or_default().into_owned(),
+            expected,
+        }),
+    };
+    fields.enumerate().map(value).collect()
 }
 
 /// All elements of all cells.

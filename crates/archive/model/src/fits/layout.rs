@@ -11,8 +11,8 @@
 //! | array of bits | `nX` where all are of one length and none is NULL; else logicals |
 //! | array of strings of one length | `nA` with `TDIMn`; else the text of a JSON array |
 //!
-//! NULL among whole numbers is a value that does not occur (`TNULLn`). Where every value of a byte occurs, or both
-//! ends of the range of a longer number do, the column takes the next wider form.
+//! NULL among whole numbers is a value that does not occur (`TNULLn`). Where every value of a byte occurs, or
+//! both ends of the range of a longer number do, the column takes the next wider form.
 
 use trifid_archive_adql::types::{Element, Field, Size, Type};
 

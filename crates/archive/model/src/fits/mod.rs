@@ -23,10 +23,11 @@
 //! `QSTATUS` says whether rows were withheld. Column names and other strings longer than a card are
 //! continued.
 //!
-//! **Read**: all forms with their scaling, sign conventions, nulls and dimensions. Variable arrays need a
-//! source that can go back ([`Reader::seekable`]), or fit into memory. Not read: tables compressed by tiles,
-//! `TSCALn` of complex numbers. Scaled numbers are `double`.
+//! **Read**: all forms with their scaling, sign conventions, nulls and dimensions, and ASCII tables. Variable
+//! arrays need a source that can go back ([`Reader::seekable`]), or fit into memory. Not read: tables
+//! compressed by tiles, `TSCALn` of complex numbers. Scaled numbers are `double`.
 
+mod ascii;
 mod card;
 mod columns;
 mod decode;
@@ -35,11 +36,13 @@ mod header;
 mod layout;
 mod read;
 mod source;
+mod spool;
 mod survey;
 mod write;
 
 pub use header::Wanted;
 pub use read::Reader;
+pub use spool::{Pages, Spool, SpoolError};
 pub use survey::Survey;
 pub use write::Encoder;
 

@@ -532,3 +532,40 @@ fn a_small_heap_does_not_make_an_endless_table() {
     let cards = [("NAXIS1", 8), ("NAXIS2", 64_000), ("TFIELDS", 1), ("PCOUNT", 1000)];
     refused(&file(&cards, &[("TFORM1", "1PB")], &data), "the shared use of the heap");
 }
+
+#[test]
+fn ascii_tables_are_read() {
+    let row = |id: &str, real: &str, name: &str, last: &str| format!("{id:>5}{real:>7}{name:<3}{last:>5} ");
+    let rows = row("12", "1.5", "abc", "-3") + &row("", "-2.5D1", "", "9999");
+    let cards = [
+        ("NAXIS1", 21),
+        ("NAXIS2", 2),
+        ("TFIELDS", 4),
+        ("TBCOL1", 1),
+        ("TBCOL2", 6),
+        ("TBCOL3", 13),
+        ("TBCOL4", 16),
+        ("TSCAL2", 2),
+    ];
+    let texts =
+        [("TFORM1", "I5"), ("TFORM2", "D7.1"), ("TFORM3", "A3"), ("TFORM4", "I5"), ("TNULL4", "9999")];
+    let make = |rows: &str| {
+        let bytes = file(&cards, &texts, rows.as_bytes());
+        let at = String::from_utf8_lossy(&bytes).find("BINTABLE").unwrap();
+        [&bytes[..at], b"TABLE   ".as_slice(), &bytes[at + 8..]].concat()
+    };
+    let (fields, batch) = read(&make(&rows), true).unwrap();
+    assert_eq!(fields[2].size, Size::Variable(Some(3)));
+    let expected = Table {
+        fields: sample::fields(&[Type::Int, Type::Double, Type::Text, Type::Int]),
+        columns: vec![
+            vec![Some(Value::Whole(12)), None],
+            vec![Some(Value::Real(3.0)), Some(Value::Real(-50.0))],
+            vec![text("abc"), None],
+            vec![Some(Value::Whole(-3)), None],
+        ],
+        rows: 2,
+    };
+    sample::assert_same(&batch.unwrap(), &expected.batch());
+    refused(&make(&rows.replace("1.5", "1,5")), "row 1, column col2: \"1,5\" is not a real number");
+}
