@@ -1,5 +1,5 @@
-//! Entry points for fuzzing: any query over tables of every type is answered, by rows of the types that it announced or by
-//! a message that is about the query. Nothing panics, and nothing fails because of us.
+//! Entry points for fuzzing: any query over tables of every type is answered, by rows of the types that it
+//! announced or by a message that is about the query. Nothing panics, and nothing fails because of us.
 
 mod generate;
 mod tables;

@@ -1,7 +1,7 @@
 //! `= <> < <= > >=`, BETWEEN, IN and IS NULL.
 //!
-//! The order of reals is total: NaN equals NaN and is above all numbers, -0 is 0. Text compares by code point, which for
-//! UTF-8 is by byte.
+//! The order of reals is total: NaN equals NaN and is above all numbers, -0 is 0. Text compares by code
+//! point, which for UTF-8 is by byte.
 
 use std::cmp::Ordering;
 use std::hash::Hash;
@@ -97,8 +97,8 @@ macro_rules! ordered_real {
 ordered_whole!(u8, i16, i32, i64);
 ordered_real!(f32: u32, f64: u64);
 
-/// Runs `$body` with `$t` standing for the Arrow type of the values of `$ty`; `$text`, `$truth` and `$null` for types that
-/// are not primitive.
+/// Runs `$body` with `$t` standing for the Arrow type of the values of `$ty`; `$text`, `$truth` and `$null`
+/// for types that are not primitive.
 macro_rules! by_order {
     ($ty:expr, $t:ident => $body:expr, text: $text:expr, truth: $truth:expr, null: $null:expr) => {
         match $ty {

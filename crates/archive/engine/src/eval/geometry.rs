@@ -3,8 +3,9 @@
 //! What is asked most (is this position in that circle) never builds a point: `POINT(ra, dec)` as an argument is its
 //! two columns, and a constant region is made ready once for a scan over them.
 //!
-//! A value that is no shape (a latitude beyond a pole, a negative radius, a text that is no region) is NULL where it comes
-//! from a column: one bad row of a catalogue must not fail everybody's queries. As a constant it is an error.
+//! A value that is no shape (a latitude beyond a pole, a negative radius, a text that is no region) is NULL
+//! where it comes from a column: one bad row of a catalogue must not fail everybody's queries. As a constant
+//! it is an error.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Rows as keys: what GROUP BY, DISTINCT, set operations and hash joins find rows by.
 //!
-//! A row's values are written one after the other as bytes, so that two rows are the same exactly if their bytes are: NULL is
-//! the same as NULL, NaN as NaN, -0 as 0. An [`Interner`] keeps the bytes of distinct keys in one buffer and numbers
-//! them, which costs no allocation for a key.
+//! A row's values are written one after the other as bytes, so that two rows are the same exactly if their
+//! bytes are: NULL is the same as NULL, NaN as NaN, -0 as 0. An [`Interner`] keeps the bytes of distinct keys
+//! in one buffer and numbers them, which costs no allocation for a key.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{

@@ -97,8 +97,8 @@ fn pieces(pattern: &str, ignore_case: bool) -> Form {
     Form::Pieces { first, middle, last }
 }
 
-/// Whether a text is the first piece, then the middle ones in their order with anything between, then the last; without a
-/// last the first is all.
+/// Whether a text is the first piece, then the middle ones in their order with anything between, then the
+/// last; without a last the first is all.
 fn fits(
     text: &str,
     first: &[char],

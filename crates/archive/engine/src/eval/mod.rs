@@ -4,10 +4,10 @@
 //! that answers agree is how they are made. An expression is walked once for each batch; each node is a loop over
 //! Arrow buffers. What the nodes mean is said in [`trifid_archive_adql::tree`]; what that leaves open is decided here:
 //!
-//! - **Errors and rows that do not matter.** CASE computes a branch, COALESCE an argument, AND and OR an operand
-//!   only for the rows that the ones before leave undecided. An operand of AND that fails where another is false
-//!   does no harm, whichever of the two was written first; OR alike. So `x <> 0 AND 1/x > 2` never divides by zero, and a
-//!   planner may turn the two around.
+//! - **Errors and rows that do not matter.** CASE computes a branch, COALESCE an argument, AND and OR an
+//!   operand only for the rows that the ones before leave undecided. An operand of AND that fails where
+//!   another is false does no harm, whichever of the two was written first; OR alike. So `x <> 0 AND 1/x > 2`
+//!   never divides by zero, and a planner may turn the two around.
 //! - **Reals** follow IEEE 754: dividing by zero gives an infinity or NaN, as does the square root or logarithm of what
 //!   has none. Only whole numbers overflow.
 //! - **NULL** comes out of every function and operator one of whose arguments is NULL, but for AND, OR, IS NULL,

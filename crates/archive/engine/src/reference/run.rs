@@ -141,7 +141,8 @@ impl<'a> Run<'a> {
         Ok(answer)
     }
 
-    /// Rows of a derived table, which sees nothing around it. The second time that one is asked for, its rows are kept for the third.
+    /// Rows of a derived table, which sees nothing around it. The second time that one is asked for, its rows
+    /// are kept for the third.
     pub(super) fn derived(&self, query: &Arc<Query>, sink: &mut RowSink<'_>) -> Result<Flow, QueryError> {
         let place = Arc::as_ptr(query);
         let known = self.derived.borrow().get(&place).cloned();

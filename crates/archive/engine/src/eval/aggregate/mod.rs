@@ -1,9 +1,9 @@
 //! Aggregates: what comes out of the rows of a group.
 //!
-//! An [`Accumulator`] holds the state of one aggregate for all groups of a query, numbered from 0. Rows arrive in
-//! batches with the number of each row's group. States can be taken out as columns and merged elsewhere, so that parts of a
-//! table are worked on at once; merging gives what one pass would have given, but for the last digits of
-//! reals.
+//! An [`Accumulator`] holds the state of one aggregate for all groups of a query, numbered from 0. Rows
+//! arrive in batches with the number of each row's group. States can be taken out as columns and merged
+//! elsewhere, so that parts of a table are worked on at once; merging gives what one pass would have given,
+//! but for the last digits of reals.
 //!
 //! - NULLs are passed over, but for `COUNT(*)` and the first bin of a histogram; an aggregate of nothing is NULL, and
 //!   COUNT 0.
@@ -12,8 +12,8 @@
 //!   depends on how a table was cut into parts by more than the last digits.
 //! - NaN is a value: above all numbers for MIN, MAX and MEDIAN, and what it touches elsewhere is NaN.
 //!
-//! MEDIAN and DISTINCT keep their values, [`Accumulator::bytes`] says how much that is; texts and histograms are bounded
-//! ([`crate::limits`]).
+//! MEDIAN and DISTINCT keep their values, [`Accumulator::bytes`] says how much that is; texts and histograms
+//! are bounded ([`crate::limits`]).
 
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{Array, ArrayRef, PrimitiveArray};

@@ -1,5 +1,5 @@
-//! What expressions come to. Values of operators and functions were compared by hand with PostgreSQL 15 where both define
-//! them.
+//! What expressions come to. Values of operators and functions were compared by hand with PostgreSQL 15 where
+//! both define them.
 
 mod constants;
 mod functions;

@@ -184,7 +184,8 @@ proptest! {
         // Where nothing is said, as close to the bound as it can be.
         let bound = bound.unwrap_or_else(|| f64::from_bits((measured.to_bits() as i64 + nudge).max(0) as u64));
         let columns = [lon1, lat1, lon2, lat2].map(|x| doubles(&[Some(x)]));
-        let constant = call(Function::Distance, vec![column(0, Type::Double), column(1, Type::Double), real(lon2), real(lat2)], Type::Double);
+        let places = vec![column(0, Type::Double), column(1, Type::Double), real(lon2), real(lat2)];
+        let constant = call(Function::Distance, places, Type::Double);
         for comparison in [Comparison::Less, Comparison::LessOrEqual, Comparison::Greater, Comparison::GreaterOrEqual] {
             let expected = run(&compare(comparison, real(measured), real(bound)), &[]).unwrap();
             for expr in [distance(), constant.clone()] {

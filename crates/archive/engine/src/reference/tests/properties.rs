@@ -126,14 +126,18 @@ proptest! {
         prop_assert_eq!(of("0 < (SELECT COUNT(*) FROM t.b WHERE b.x = a.x)"), within);
         let without = lines(&|row| !b.iter().any(|other| equal(row, other)));
         prop_assert_eq!(of("NOT EXISTS (SELECT * FROM t.b WHERE b.x = a.x)"), without);
-        let surely = lines(&|row| b.is_empty() || (row.0.is_some() && b.iter().all(|other| other.0.is_some() && other.0 != row.0)));
+        let differs = |row: &Row, other: &Row| other.0.is_some() && other.0 != row.0;
+        let surely = lines(&|row| {
+            b.is_empty() || (row.0.is_some() && b.iter().all(|other| differs(row, other)))
+        });
         prop_assert_eq!(of("x NOT IN (SELECT x FROM t.b)"), surely);
     }
 
     #[test]
     fn order_is_a_sort((a, _) in two_tables(), top in 0usize..12, offset in 0usize..6) {
         let tables = published(&a, &[]);
-        let found = answer(&format!("SELECT TOP {top} x, y FROM t.a ORDER BY x DESC, y OFFSET {offset}"), &tables).unwrap();
+        let text = format!("SELECT TOP {top} x, y FROM t.a ORDER BY x DESC, y OFFSET {offset}");
+        let found = answer(&text, &tables).unwrap();
         let mut rows = a.clone();
         // NULL is above all numbers.
         let key = |cell: Option<i64>| cell.unwrap_or(i64::MAX);

@@ -49,7 +49,8 @@ fn inner_joins() {
     check("SELECT COUNT(*) AS n FROM t.star, t.obs", "30");
     check("SELECT COUNT(*) AS n FROM t.star, t.empty", "0");
     check_set(
-        "SELECT a.id, o.band, b.id FROM t.star AS a JOIN t.obs AS o ON a.id = o.id JOIN t.star AS b ON b.id = o.flux - 4",
+        "SELECT a.id, o.band, b.id FROM t.star AS a JOIN t.obs AS o ON a.id = o.id \
+         JOIN t.star AS b ON b.id = o.flux - 4",
         "2|V|1 4|I|3",
     );
 }
@@ -170,7 +171,8 @@ fn queries_as_values() {
     );
     check(
         "SELECT id FROM t.star AS s WHERE EXISTS (SELECT * FROM t.obs AS o WHERE o.id = s.id AND o.flux = \
-         (SELECT MAX(p.flux) FROM t.obs AS p WHERE p.id = o.id AND p.id < s.id + 1 AND p.band = o.band) AND o.band = 'B')",
+         (SELECT MAX(p.flux) FROM t.obs AS p WHERE p.id = o.id AND p.id < s.id + 1 AND p.band = o.band) \
+         AND o.band = 'B')",
         "1",
     );
     // Only the rows that reach it ask.
@@ -179,7 +181,8 @@ fn queries_as_values() {
         "2 4",
     );
     check(
-        "SELECT CASE WHEN id > 1 THEN (SELECT MAX(flux) FROM t.obs AS o WHERE o.id = s.id) ELSE 0 END AS f FROM t.star AS s",
+        "SELECT CASE WHEN id > 1 THEN (SELECT MAX(flux) FROM t.obs AS o WHERE o.id = s.id) ELSE 0 END AS f \
+         FROM t.star AS s",
         "0 5 - 7 -",
     );
 }
@@ -200,7 +203,8 @@ fn derived_tables() {
         "1 2",
     );
     check(
-        "SELECT s.id, d.m FROM t.star AS s LEFT JOIN (SELECT TOP 1 id, flux AS m FROM t.obs ORDER BY flux DESC) AS d ON d.id = s.id",
+        "SELECT s.id, d.m FROM t.star AS s LEFT JOIN \
+         (SELECT TOP 1 id, flux AS m FROM t.obs ORDER BY flux DESC) AS d ON d.id = s.id",
         "1|- 2|- 3|- 4|- 5|-",
     );
     check("SELECT TOP 1 flux FROM (SELECT TOP 3 flux FROM t.obs ORDER BY flux) AS d ORDER BY flux DESC", "7");
