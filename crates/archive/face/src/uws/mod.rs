@@ -9,6 +9,9 @@
 //! request that changes something is seen through even if its client leaves. Nobody sees another owner's jobs, not even
 //! that they are there: they are 404, like those that never were.
 //!
+//! None of this waits for the pool in which queries run: the state of a job is memory, its store is called on threads
+//! that may block, and the rest runs on the core that serves. A job can be watched and aborted however busy queries are.
+//!
 //! A result is sent from its file piece by piece, in full or from any byte on (RFC 9110 14), so that a client whose
 //! connection broke can go on where it was.
 
@@ -216,12 +219,12 @@ impl Desk<'_> {
         Ok(see(&self.list))
     }
 
-    /// Does what must not be half done when the client leaves.
+    /// Does what must not be half done when the client leaves, beside its request and not in it.
     async fn seen_through<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, JobError>> + Send + 'static,
     ) -> Result<T, Fault> {
-        Ok(self.jobs.compute().spawn(work).await.map_err(Fault::internal)??)
+        Ok(tokio::spawn(work).await.map_err(Fault::internal)??)
     }
 
     fn url(&self, job: &Job) -> String {

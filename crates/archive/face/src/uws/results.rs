@@ -73,7 +73,7 @@ impl Desk<'_> {
             return Ok(Body::full(bytes));
         }
         let (sender, body) = Body::channel(PIECES_WAITING);
-        self.jobs.compute().spawn(sent(compute, source, left, sender));
+        tokio::spawn(sent(compute, source, left, sender));
         Ok(body)
     }
 }

@@ -335,3 +335,36 @@ async fn a_job_waits_for_a_busy_engine() {
     assert_eq!(office.ended(&path).await.texts("phase"), ["COMPLETED"]);
     assert_eq!(office.result(&path).await.text().lines().count(), 5);
 }
+
+/// Queries that compute for long keep every thread of the pool; nobody is to wait for them who only asks.
+#[tokio::test]
+async fn jobs_are_told_and_steered_however_busy_the_pool_is() {
+    let office = Office::new();
+    let done = office.run("SELECT n, x FROM demo.many", "FORMAT=csv").await;
+    office.ended(&done).await;
+    let compute = office.door.archive.compute();
+    let threads = compute.size().threads;
+    let (let_go, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+    let (told, mut busy) = tokio::sync::mpsc::unbounded_channel();
+    for _ in 0..threads {
+        let (held, told) = (std::sync::Arc::clone(&held), told.clone());
+        compute.spawn(async move {
+            told.send(()).unwrap();
+            // Until the test has seen what it wants to see.
+            let _ = held.lock().map(|held| held.recv());
+        });
+    }
+    for _ in 0..threads {
+        busy.recv().await.unwrap();
+    }
+    let path = office.run("SELECT 1 AS one", "FORMAT=csv").await;
+    assert_eq!(office.phase(&path).await, "QUEUED");
+    assert_eq!(office.post(&format!("{path}/phase"), "PHASE=ABORT").await.status, 303);
+    assert_eq!(office.phase(&path).await, "ABORTED");
+    assert_eq!(office.result(&done).await.text().lines().count() as i64, crate::harness::MANY + 1);
+    assert_eq!(office.delete(&done).await.status, 303);
+    let later = office.run("SELECT 2 AS two", "FORMAT=csv").await;
+    drop(let_go);
+    assert_eq!(office.ended(&later).await.texts("phase"), ["COMPLETED"]);
+}
