@@ -18,7 +18,6 @@
 //! current one stays until the next load.
 
 mod attach;
-mod convert;
 mod input;
 mod load;
 mod manifest;

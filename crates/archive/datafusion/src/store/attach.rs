@@ -19,13 +19,14 @@ use trifid_archive_engine::catalogue::Published;
 use trifid_archive_engine::index::{Indexes, Spatial};
 use trifid_archive_engine::metadata::Description;
 use trifid_archive_engine::table::{Bounds, Chunk, Range, Row, Table};
+use trifid_archive_model::adopt;
 use trifid_archive_model::read::TableReader as _;
 use trifid_archive_model::votable;
 
 use super::result::HEADER_KEY;
 use super::segment::CELLS;
 use super::source::{Files, Group, ParquetFile};
-use super::{StoreError, Stored, convert, described, schema_info};
+use super::{StoreError, Stored, described, schema_info};
 use crate::limits::ATTACHED_FILES;
 
 /// Opens what lies at a place.
@@ -69,12 +70,17 @@ pub(super) fn columns(schema: &Schema, file: &FileMetaData) -> Vec<(usize, Field
     let described = header(file).unwrap_or_default();
     let mut found = Vec::new();
     for (place, arrow) in schema.fields().iter().enumerate() {
-        let Some(field) = convert::field(arrow) else {
-            tracing::warn!(column = arrow.name(), ty = %arrow.data_type(), "a column is left out: no table has such a type");
-            continue;
+        let field = match adopt::field(arrow) {
+            Ok(field) => field,
+            Err(unfit) => {
+                tracing::warn!(%unfit, "a column is left out");
+                continue;
+            }
         };
         let said = described.iter().find(|said| said.name == field.name);
-        found.push((place, said.map_or(field.clone(), |said| merged(field, said))));
+        // Text of files that say nothing may be any text.
+        let unicode = field.unicode || field.ty == Type::Text;
+        found.push((place, said.map_or(Field { unicode, ..field.clone() }, |said| merged(field, said))));
     }
     found
 }

@@ -14,9 +14,9 @@ use trifid_archive_adql::types::{Field, Type};
 use trifid_archive_model::csv::{self, Delimiter};
 use trifid_archive_model::read::{At, Fault, ReadError, TableReader};
 use trifid_archive_model::sniff::{Format, SNIFF_BYTES, Sniffed, Wrapper, sniff, unwrapped};
-use trifid_archive_model::{batch, fits, ipc, votable};
+use trifid_archive_model::{adopt, batch, fits, ipc, votable};
 
-use super::{StoreError, attach, convert};
+use super::{StoreError, attach};
 
 /// Rows of a batch out of Parquet.
 const BATCH_ROWS: usize = 8_192;
@@ -158,7 +158,7 @@ impl TableReader for ParquetTable {
         let read = read.map_err(|error| ReadError::malformed(at(), error.to_string()))?;
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.types.len());
         for ((array, ty), field) in read.columns().iter().zip(&self.types).zip(self.fields.iter()) {
-            let made = convert::values(array, *ty)
+            let made = adopt::values(array, *ty)
                 .map_err(|error| ReadError::malformed(at(), format!("column {}: {error}", field.name)))?;
             columns.push(made);
         }

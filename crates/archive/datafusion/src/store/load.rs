@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray as _;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
@@ -153,6 +154,8 @@ struct Loading {
     waiting_bytes: usize,
     runs: Vec<Run>,
     rows: u64,
+    /// Whether a column of texts has others than ASCII: those are `unicodeChar`, or a VOTable would lose them.
+    unicode: Vec<bool>,
 }
 
 impl Loading {
@@ -172,12 +175,12 @@ impl Loading {
             None => read_description(folder)?,
         };
         let (head, info) = described(&target.schema, &target.table, &fields, &description)?;
-        keep_fields(place, &fields)?;
         let segments =
             Segments::new(place.to_owned(), &fields, head.position.is_some(), indexed(&head, &info));
         Ok(Self {
             place: place.to_owned(),
             schema: schema(&fields, head.position.is_some()),
+            unicode: fields.iter().map(|field| field.unicode).collect(),
             fields,
             position: head.position,
             segments,
@@ -205,6 +208,10 @@ impl Loading {
 
     fn push(&mut self, batch: RecordBatch) -> Result<(), StoreError> {
         self.rows += batch.num_rows() as u64;
+        for (unicode, column) in self.unicode.iter_mut().zip(batch.columns()) {
+            *unicode =
+                *unicode || column.as_string_opt::<i32>().is_some_and(|texts| !texts.value_data().is_ascii());
+        }
         if self.rows > u64::from(Row::MAX) {
             return Err(StoreError::Mismatch("a table has fewer than 2^32 rows".into()));
         }
@@ -253,8 +260,11 @@ impl Loading {
                 merge(runs, &self.schema, &mut |batch| self.segments.push(batch))?;
             }
         }
+        let unicode = |(field, unicode): (&Field, &bool)| Field { unicode: *unicode, ..field.clone() };
+        let fields: Arc<[Field]> = self.fields.iter().zip(&self.unicode).map(unicode).collect();
+        keep_fields(&self.place, &fields)?;
         let rows = self.segments.finish()?;
-        Ok(Loaded { rows, fields: self.fields, has_position: self.position.is_some() })
+        Ok(Loaded { rows, fields, has_position: self.position.is_some() })
     }
 }
 

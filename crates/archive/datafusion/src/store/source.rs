@@ -17,12 +17,13 @@ use trifid_archive_engine::catalogue::Published;
 use trifid_archive_engine::index::{Indexes, Sorted, Spatial, decode};
 use trifid_archive_engine::metadata::Description;
 use trifid_archive_engine::table::{Chunk, ColumnSource, Row, Table};
+use trifid_archive_model::adopt;
 use trifid_archive_model::batch::physical;
 use trifid_archive_model::read::TableReader as _;
 use trifid_archive_model::votable;
 
 use super::manifest::{LAYOUT, Manifest};
-use super::{StoreError, Stored, convert, described, schema_info};
+use super::{StoreError, Stored, described, schema_info};
 
 /// One row group of one file.
 #[derive(Clone, Debug)]
@@ -80,7 +81,7 @@ impl ParquetFile {
         let mut pieces = Vec::new();
         for batch in reader {
             let batch = batch.map_err(|error| format!("{}: {error}", self.path.display()))?;
-            pieces.push(convert::values(batch.column(0), ty)?);
+            pieces.push(adopt::values(batch.column(0), ty)?);
         }
         joined(pieces, ty)
     }
