@@ -22,6 +22,9 @@ pub enum Suite {
     Shapes(Run),
     /// Bytes resident per entity, the first answer of a cold start, and memory when idle.
     Memory(Run),
+    /// Queries of the archive door in multiples of the floor and beside PostgreSQL; loading, streaming, jobs,
+    /// overload.
+    Tap(Run),
     /// Serve fixed bytes (started by the other suites).
     #[command(hide = true)]
     Floor(FloorArgs),
@@ -51,7 +54,8 @@ pub struct Run {
     /// Where durable stores put their files (default: the system's temporary folder).
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Measure only these cells (shapes: list, retrieve, patch, create, stores).
+    /// Measure only these cells (shapes: list, retrieve, patch, create, stores; memory: start, entities; tap: load,
+    /// memory, metadata, lookup, cone, filter, rows, whole, group, mix, jobs, overload).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
 }
@@ -106,7 +110,12 @@ pub(crate) struct Options {
 impl Options {
     /// Whether a cell is to be measured.
     pub(crate) fn wants(&self, cell: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == cell)
+        self.only.is_empty() || self.names(cell)
+    }
+
+    /// Whether a cell was asked for by its name.
+    pub(crate) fn names(&self, cell: &str) -> bool {
+        self.only.iter().any(|name| name == cell)
     }
 
     /// Whether figures are judged.
@@ -125,13 +134,26 @@ impl Options {
     }
 }
 
+/// Rounds and seconds of a window, by mode, where the command line does not say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pacing {
+    pub(crate) full: (usize, f64),
+    pub(crate) quick: (usize, f64),
+    pub(crate) smoke: (usize, f64),
+}
+
+impl Pacing {
+    /// That of a suite with few cells.
+    pub(crate) const FEW: Pacing = Pacing { full: (5, 3.0), quick: (3, 0.6), smoke: (1, 0.2) };
+}
+
 impl Run {
     /// Turns what was typed into what holds. `cells` are the names that `--only` may give.
-    pub(crate) fn resolve(&self, cells: &[&str]) -> Result<Options, Error> {
-        let (mode, rounds, seconds) = match (self.smoke, self.quick) {
-            (true, _) => (Mode::Smoke, 1, 0.2),
-            (false, true) => (Mode::Quick, 3, 0.6),
-            (false, false) => (Mode::Full, 5, 3.0),
+    pub(crate) fn resolve(&self, cells: &[&str], pacing: Pacing) -> Result<Options, Error> {
+        let (mode, (rounds, seconds)) = match (self.smoke, self.quick) {
+            (true, _) => (Mode::Smoke, pacing.smoke),
+            (false, true) => (Mode::Quick, pacing.quick),
+            (false, false) => (Mode::Full, pacing.full),
         };
         let seconds = self.seconds.unwrap_or(seconds);
         if !(0.05..=3600.0).contains(&seconds) {
@@ -177,7 +199,7 @@ mod tests {
     fn run(line: &str) -> Result<Run, clap::Error> {
         let parsed = Bench::try_parse_from(format!("bench {line}").split(' '))?;
         match parsed.args.suite {
-            Suite::Shapes(run) | Suite::Memory(run) => Ok(run),
+            Suite::Shapes(run) | Suite::Memory(run) | Suite::Tap(run) => Ok(run),
             Suite::Floor(_) => panic!("not a run"),
         }
     }
@@ -185,7 +207,7 @@ mod tests {
     #[test]
     fn modes_choose_rounds_and_windows() {
         let check = |line: &str, mode: Mode, rounds: usize, millis: u128| {
-            let options = run(line).unwrap().resolve(&["list"]).unwrap();
+            let options = run(line).unwrap().resolve(&["list"], Pacing::FEW).unwrap();
             assert_eq!(
                 (options.mode, options.rounds, options.window.as_millis()),
                 (mode, rounds, millis),
@@ -202,8 +224,8 @@ mod tests {
     fn what_cannot_be_obeyed_is_refused() {
         assert!(run("shapes --quick --smoke").is_err());
         assert!(run("shapes --rounds 0").is_err());
-        assert!(run("shapes --seconds 0").unwrap().resolve(&["list"]).is_err());
-        assert!(run("shapes --only lists").unwrap().resolve(&["list"]).is_err());
-        assert!(run("shapes --only list").unwrap().resolve(&["list"]).unwrap().wants("list"));
+        assert!(run("shapes --seconds 0").unwrap().resolve(&["list"], Pacing::FEW).is_err());
+        assert!(run("shapes --only lists").unwrap().resolve(&["list"], Pacing::FEW).is_err());
+        assert!(run("shapes --only list").unwrap().resolve(&["list"], Pacing::FEW).unwrap().wants("list"));
     }
 }

@@ -2,21 +2,17 @@
 
 use crate::client::{Client, Reply};
 use crate::error::Error;
-use crate::limits;
 use crate::request::{Expect, Template};
 use crate::seed;
+use crate::serve::{self, Setting};
 use crate::server::Server;
 use serde_json::Value;
-use std::ffi::OsString;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// The path of the entities (6.4).
 pub(crate) const ENTITIES: &str = "/ngsi-ld/v1/entities";
 /// The path of batch create (6.14).
 pub(crate) const BATCH_CREATE: &str = "/ngsi-ld/v1/entityOperations/create";
-/// Answers 200 once the broker serves.
-const HEALTH: &str = "/q/health";
 
 /// Which store a broker is started with.
 #[derive(Clone, Copy, Debug)]
@@ -35,25 +31,14 @@ pub(crate) fn start(
     directory: &Path,
     core: Option<usize>,
 ) -> Result<Server, Error> {
-    let mut arguments = vec![OsString::from("serve")];
-    let mut set = |key: &str, value: &std::ffi::OsStr| {
-        let mut pair = OsString::from(format!("{key}="));
-        pair.push(value);
-        arguments.extend([OsString::from("--set"), pair]);
-    };
-    set("doors", "context".as_ref());
-    set("http.listen", "127.0.0.1:0".as_ref());
-    set("http.cores", "1".as_ref());
+    let mut settings: Vec<Setting<'_>> = vec![("doors", "context".as_ref())];
     match store {
-        Store::Memory => set("context.store", "memory".as_ref()),
+        Store::Memory => settings.push(("context.store", "memory".as_ref())),
         Store::File(folder) => {
-            set("context.store", "file".as_ref());
-            set("data_dir", folder.as_os_str());
+            settings.extend([("context.store", "file".as_ref()), ("data_dir", folder.as_os_str())]);
         }
     }
-    let server = Server::start(name, program, &arguments, directory, core)?;
-    Context::connect(&server)?.until_healthy()?;
-    Ok(server)
+    serve::start(name, program, &settings, directory, core)
 }
 
 /// A connection to a broker that speaks in entities.
@@ -92,21 +77,6 @@ impl Context {
             return Err(self.wrong(format!("{line}: {reply:.300} instead of {}", template.expect.status)));
         }
         Ok(reply)
-    }
-
-    /// Asks for the health until it is 200. A broker that listens while it recovers answers 503.
-    fn until_healthy(&mut self) -> Result<(), Error> {
-        let mut request = Vec::new();
-        Template::new("GET", &self.host, HEALTH, None, Expect::status(200)).write(0, &mut request);
-        let deadline = Instant::now() + limits::START_WAIT;
-        loop {
-            let reply = self.client.call(&request)?;
-            match reply.status {
-                200 => return Ok(()),
-                503 if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
-                _ => return Err(self.wrong(format!("{HEALTH}: {reply:.300}"))),
-            }
-        }
     }
 
     /// Creates one entity.

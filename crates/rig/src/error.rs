@@ -15,6 +15,14 @@ pub enum Error {
         /// What happened, with the server's last words.
         reason: String,
     },
+    /// A program that was to do its work and end did not.
+    #[error("{name} failed: {reason}")]
+    Failed {
+        /// Which program.
+        name: &'static str,
+        /// What happened, with its last words.
+        reason: String,
+    },
     /// A connection failed.
     #[error("connection to {name}: {source}")]
     Connection {

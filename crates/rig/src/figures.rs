@@ -41,11 +41,6 @@ impl Latency {
     pub(crate) fn quantile_us(&self, share: f64) -> f64 {
         self.histogram.value_at_quantile(share) as f64 / 1000.0
     }
-
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
-        self.histogram.reset();
-    }
 }
 
 /// The median of several rounds and the range that they cover.

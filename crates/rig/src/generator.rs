@@ -66,6 +66,12 @@ pub(crate) struct Window {
     pub(crate) wall: Duration,
     /// Latencies of the answers completed within it.
     pub(crate) latency: Latency,
+    /// Of the same answers, when the first byte of the body was there.
+    pub(crate) first_byte: Latency,
+    /// Latencies of answers that said to come again later, where that was admitted; they are in no other figure.
+    pub(crate) refused: Latency,
+    /// Bytes of the bodies of the answers completed within it.
+    pub(crate) body_bytes: u64,
     /// CPU of the server.
     pub(crate) server_cpu: Duration,
     /// CPU of the generator.
@@ -77,6 +83,21 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// A window in which nothing happened.
+    pub(crate) fn nothing() -> Window {
+        Window {
+            wall: Duration::ZERO,
+            latency: Latency::new(),
+            first_byte: Latency::new(),
+            refused: Latency::new(),
+            body_bytes: 0,
+            server_cpu: Duration::ZERO,
+            generator_cpu: Duration::ZERO,
+            offered: None,
+            clients: 0,
+        }
+    }
+
     /// Answers a second.
     pub(crate) fn rate(&self) -> f64 {
         self.latency.count() as f64 / self.wall.as_secs_f64()
@@ -85,6 +106,16 @@ impl Window {
     /// Server CPU of one answer in microseconds.
     pub(crate) fn cpu_us(&self) -> f64 {
         self.server_cpu.as_secs_f64() * 1e6 / self.latency.count() as f64
+    }
+
+    /// Bytes of bodies a second, in millions.
+    pub(crate) fn megabytes_per_s(&self) -> f64 {
+        self.body_bytes as f64 / 1e6 / self.wall.as_secs_f64()
+    }
+
+    /// Bytes of bodies for a second of the server's CPU, in millions.
+    pub(crate) fn megabytes_per_core_s(&self) -> f64 {
+        self.body_bytes as f64 / 1e6 / self.server_cpu.as_secs_f64()
     }
 
     /// The share of the window that the server was on a core (above 1 with several cores).
@@ -120,10 +151,10 @@ impl Window {
 pub(crate) fn drive(load: &Load<'_>, requests: &mut Requests) -> Result<Window, Error> {
     let mut driver = Driver::connect(load, requests)?;
     driver.run_for(load.warm_up)?;
-    driver.latency.clear();
+    driver.counted = Counted::new();
     let before = Sample::take(load)?;
     driver.run_for(load.window)?;
-    let window = Sample::take(load)?.since(&before, driver.latency.clone(), load);
+    let window = Sample::take(load)?.since(&before, driver.counted.clone(), load);
     driver.finish()?;
     Ok(window)
 }
@@ -143,7 +174,7 @@ impl Sample {
         Ok(Sample { at: Instant::now(), own, server })
     }
 
-    fn since(&self, before: &Sample, latency: Latency, load: &Load<'_>) -> Window {
+    fn since(&self, before: &Sample, counted: Counted, load: &Load<'_>) -> Window {
         let ticks = procfs::ticks_per_second();
         let pairs = self.server.iter().zip(&before.server);
         let offered = match load.pace {
@@ -152,7 +183,10 @@ impl Sample {
         };
         Window {
             wall: self.at - before.at,
-            latency,
+            latency: counted.latency,
+            first_byte: counted.first_byte,
+            refused: counted.refused,
+            body_bytes: counted.body_bytes,
             server_cpu: pairs.map(|(now, before)| now.since(before, ticks)).sum(),
             generator_cpu: self.own.saturating_sub(before.own),
             offered,
@@ -160,6 +194,39 @@ impl Sample {
         }
     }
 }
+
+/// What is counted of answers.
+#[derive(Clone)]
+struct Counted {
+    latency: Latency,
+    first_byte: Latency,
+    refused: Latency,
+    body_bytes: u64,
+}
+
+impl Counted {
+    fn new() -> Counted {
+        Counted {
+            latency: Latency::new(),
+            first_byte: Latency::new(),
+            refused: Latency::new(),
+            body_bytes: 0,
+        }
+    }
+
+    /// Counts an answer that was complete after `took`, and whose body began after `first`, if that was earlier.
+    fn add(&mut self, answer: Answer, took: Duration, first: Option<Duration>) {
+        if answer.status == BUSY {
+            return self.refused.record(took);
+        }
+        self.latency.record(took);
+        self.first_byte.record(first.unwrap_or(took));
+        self.body_bytes += answer.body_bytes;
+    }
+}
+
+/// The status of a server that has enough to do (RFC 9110 15.6.4). Whether it is admitted is the request's.
+const BUSY: u16 = 503;
 
 /// One connection and the request that is in flight on it.
 struct Connection {
@@ -170,6 +237,8 @@ struct Connection {
     sent: usize,
     template: usize,
     since: Instant,
+    /// When the body of an answer began that came in several reads.
+    first: Option<Instant>,
     /// The answer so far, when bodies are compared.
     kept: Vec<u8>,
 }
@@ -181,7 +250,7 @@ struct Driver<'a> {
     connections: Vec<Connection>,
     idle: VecDeque<usize>,
     arrivals: Arrivals,
-    latency: Latency,
+    counted: Counted,
     buffer: Box<[u8]>,
     last_answer: Instant,
 }
@@ -208,7 +277,7 @@ impl<'a> Driver<'a> {
             idle: (0..connections.len()).collect(),
             connections,
             arrivals,
-            latency: Latency::new(),
+            counted: Counted::new(),
             buffer: vec![0; 256 * 1024].into_boxed_slice(),
             last_answer: Instant::now(),
         })
@@ -336,7 +405,12 @@ impl<'a> Driver<'a> {
         }
         match answer {
             Some(answer) => self.complete(index, answer),
-            None => Ok(()),
+            None => {
+                if connection.first.is_none() && connection.scanner.in_body() {
+                    connection.first = Some(Instant::now());
+                }
+                Ok(())
+            }
         }
     }
 
@@ -345,7 +419,8 @@ impl<'a> Driver<'a> {
         self.check(index, answer)?;
         let connection = &mut self.connections[index];
         connection.kept.clear();
-        self.latency.record(now - connection.since);
+        let first = connection.first.take().map(|first| first - connection.since);
+        self.counted.add(answer, now - connection.since, first);
         self.last_answer = now;
         self.idle.push_back(index);
         self.send_due(now)
@@ -354,6 +429,10 @@ impl<'a> Driver<'a> {
     fn check(&self, index: usize, answer: Answer) -> Result<(), Error> {
         let connection = &self.connections[index];
         let expect = self.requests.expect(connection.template);
+        if expect.may_be_busy && answer.status == BUSY {
+            let said = answer.retry_after.then_some(());
+            return said.ok_or_else(|| self.wrong(format!("status {BUSY} without Retry-After")));
+        }
         if answer.status != expect.status {
             return Err(self.wrong(format!("status {} instead of {}", answer.status, expect.status)));
         }
@@ -394,6 +473,7 @@ fn connect(address: SocketAddr, poll: &Poll, token: Token) -> io::Result<Connect
         sent: 0,
         template: 0,
         since: Instant::now(),
+        first: None,
         kept: Vec::new(),
     })
 }

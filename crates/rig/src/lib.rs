@@ -6,9 +6,9 @@
 //! bytes, and judges the broker in multiples of it: absolute figures mean nothing on another machine.
 //!
 //! ```text
-//!  args -> suite (shapes, memory) -> report -> text, JSON, exit code
+//!  args -> suite (shapes, memory, tap) -> report -> text, JSON, exit code
 //!             |
-//!             +-- server      processes: the broker, the floor; each on its core
+//!             +-- server      processes: the program, the floor, PostgreSQL; each on its core
 //!             +-- generator   pre-encoded requests, one epoll, a response scanner, histograms
 //!             +-- procfs      CPU in nanoseconds, resident bytes
 //!             +-- verdict     targets held or missed
@@ -22,7 +22,10 @@
 
 mod affinity;
 mod args;
+mod bench;
 mod broker;
+mod cell;
+mod chunked;
 mod client;
 mod environment;
 mod error;
@@ -31,13 +34,16 @@ mod floor;
 mod generator;
 pub mod limits;
 mod memory;
+mod process;
 mod procfs;
 mod report;
 mod request;
 mod scanner;
 mod seed;
+mod serve;
 mod server;
 mod shapes;
+mod tap;
 mod verdict;
 
 pub use affinity::Cores;
@@ -50,9 +56,9 @@ pub use report::{Cell, Ratio, Report, SCHEMA};
 pub use scanner::Fault;
 pub use verdict::{Bound, Target, Verdict};
 
-use args::Options;
+use args::{Options, Pacing};
+use bench::Bench;
 use report::Findings;
-use shapes::Bench;
 use std::path::Path;
 
 /// Runs a suite against `program`, the binary that understands `serve` and `bench floor`. `progress` is
@@ -61,32 +67,44 @@ use std::path::Path;
 /// A suite gives a report; [`Report::held`] decides the exit code. The floor serves until its process ends
 /// and gives none.
 pub fn run(args: &Args, program: &Path, progress: &mut dyn FnMut(&str)) -> Result<Option<Report>, Error> {
+    let mut measure = |run: &Run, suite: &Measured| measure(run, suite, program, progress).map(Some);
     match &args.suite {
-        Suite::Shapes(run) => {
-            measure(run, "shapes", &shapes::CELLS, program, progress, shapes::run).map(Some)
-        }
-        Suite::Memory(run) => {
-            measure(run, "memory", &memory::CELLS, program, progress, memory::run).map(Some)
-        }
+        Suite::Shapes(run) => measure(run, &SHAPES),
+        Suite::Memory(run) => measure(run, &MEMORY),
+        Suite::Tap(run) => measure(run, &TAP),
         Suite::Floor(floor) => floor::run(floor).map(|()| None),
     }
 }
 
+/// A suite that gives a report.
+struct Measured {
+    name: &'static str,
+    cells: &'static [&'static str],
+    pacing: Pacing,
+    run: fn(&mut Bench<'_>) -> Result<Findings, Error>,
+}
+
+const SHAPES: Measured =
+    Measured { name: "shapes", cells: &shapes::CELLS, pacing: Pacing::FEW, run: shapes::run };
+const MEMORY: Measured =
+    Measured { name: "memory", cells: &memory::CELLS, pacing: Pacing::FEW, run: memory::run };
+const TAP: Measured = Measured { name: "tap", cells: &tap::CELLS, pacing: tap::PACING, run: tap::run };
+
 fn measure(
     run: &Run,
-    name: &'static str,
-    cells: &[&str],
+    suite: &Measured,
     program: &Path,
     progress: &mut dyn FnMut(&str),
-    suite: impl FnOnce(&mut Bench<'_>) -> Result<Findings, Error>,
 ) -> Result<Report, Error> {
-    let options = run.resolve(cells)?;
+    let options = run.resolve(suite.cells, suite.pacing)?;
     let directory = tempfile::Builder::new().prefix("trifid-bench-").tempdir_in(&options.directory);
     let directory = directory.map_err(Error::file(&options.directory))?;
-    let environment = Environment::observe(options.core_count, options.pinned, directory.path());
-    let mut bench = Bench { options: &options, program, directory: directory.path(), progress };
-    let findings = on_its_core(&options, || suite(&mut bench))?;
-    let report = Report::new(name, options.mode, environment, findings);
+    // Programs are started in it, so it must mean the same to them.
+    let folder = directory.path().canonicalize().map_err(Error::file(directory.path()))?;
+    let environment = Environment::observe(options.core_count, options.pinned, &folder);
+    let mut bench = Bench { options: &options, program, directory: &folder, progress };
+    let findings = on_its_core(&options, || (suite.run)(&mut bench))?;
+    let report = Report::new(suite.name, options.mode, environment, findings);
     if let Some(path) = &run.json {
         report.write_json(path)?;
     }

@@ -15,8 +15,23 @@ pub const LAST_WORDS_LINES: usize = 20;
 pub const START_WAIT: Duration = Duration::from_secs(10);
 /// How long a server may take to stop after SIGTERM before it is killed.
 pub const STOP_WAIT: Duration = Duration::from_secs(10);
+/// How long a connection may take to be made.
+pub const CONNECT_WAIT: Duration = Duration::from_secs(10);
 /// How long one answer may take before the measurement is given up.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+/// How long loading the catalogue may take.
+pub const LOAD_WAIT: Duration = Duration::from_secs(300);
+/// How long each step of starting PostgreSQL may take.
+pub const POSTGRES_WAIT: Duration = Duration::from_secs(120);
+/// How long a slow reader may take over a streamed result.
+pub const STREAM_WAIT: Duration = Duration::from_secs(300);
+/// The longest streamed result that is read, in bytes.
+pub const STREAM_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// What the reader of a streamed result sets as MAXREC, in rows.
+pub const STREAM_ROWS_MAX: u64 = 10_000_000;
+/// How long a client asks a job to let it wait, in seconds.
+pub const JOB_WAIT_S: u64 = 10;
 
 /// The share of the broker's closed-loop rate at which both sides are paced.
 pub const PACED_SHARE: f64 = 0.6;
@@ -28,6 +43,8 @@ pub const PACE_KEPT_MIN: f64 = 0.98;
 /// The longest latency that a histogram distinguishes, in nanoseconds.
 pub const LATENCY_NS_MAX: u64 = 60_000_000_000;
 
+/// Where the choice of queries begins.
+pub const QUERY_SEED: u64 = 0x7a9;
 /// Entities seeded for `shapes`.
 pub const SEEDED_ENTITIES: usize = 100;
 /// Entities asked for by the list.
@@ -55,6 +72,22 @@ pub const ENTITY_BYTES_MAX: f64 = 1500.0;
 pub const FIRST_ANSWER_MS_MAX: f64 = 50.0;
 /// Resident when idle, in MiB.
 pub const IDLE_MIB_MAX: f64 = 15.0;
+/// Server CPU of a lookup by id, in multiples of the floor.
+pub const LOOKUP_CPU: f64 = 6.0;
+/// Server CPU of a cone of half a degree, in multiples of the floor.
+pub const CONE_CPU: f64 = 10.0;
+/// Server CPU of the same cone, in multiples of the CPU of PostgreSQL's backend.
+pub const CONE_CPU_OF_POSTGRES: f64 = 1.0;
+/// CSV and TABLEDATA for a second of CPU, in millions of bytes.
+pub const TEXT_MB_PER_CORE_S: f64 = 250.0;
+/// BINARY2 for a second of CPU, in millions of bytes.
+pub const BINARY_MB_PER_CORE_S: f64 = 600.0;
+/// From the POST of a tiny job until it is seen COMPLETED, in milliseconds.
+pub const JOB_MS_MAX: f64 = 30.0;
+/// What a server may grow by for one streamed result, in MiB.
+pub const STREAM_MIB_MAX: f64 = 8.0;
+/// Loading the catalogue from CSV, in seconds.
+pub const LOAD_S_MAX: f64 = 3.0;
 
 const _: () = assert!(LIST_ENTITIES <= SEEDED_ENTITIES);
 const _: () = assert!(SHAPE_CLIENTS <= CLIENTS && UPDATE_CLIENTS <= CLIENTS);

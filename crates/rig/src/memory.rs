@@ -5,6 +5,7 @@
 //! floor beside it is the length of what was posted.
 
 use crate::args::Mode;
+use crate::bench::Bench;
 use crate::broker::{self, BATCH_CREATE, Context, ENTITIES, Store};
 use crate::error::Error;
 use crate::figures::Spread;
@@ -12,8 +13,8 @@ use crate::limits;
 use crate::procfs;
 use crate::report::{Cell, Findings, Ratio};
 use crate::seed;
+use crate::serve::{self, Setting};
 use crate::server::Server;
-use crate::shapes::Bench;
 use crate::verdict::{Bound, Target};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -64,6 +65,29 @@ fn starts(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Error> {
         findings.targets.push(Target::judge(name, Bound::AtMost(bound), None, measured, judging));
     }
     findings.cells.push(Cell { clients: 0, ..cell("start", "cold", figures) });
+    doors(bench, findings)
+}
+
+/// The same for the archive door alone and for all doors of this binary, for information.
+fn doors(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Error> {
+    for (doors, side) in [("archive", "archive"), ("all", "all doors")] {
+        let (mut first, mut idle) = (Vec::new(), Vec::new());
+        for round in 1..=bench.options.rounds {
+            (bench.progress)(&format!("cold start, {side}: round {round} of {}", bench.options.rounds));
+            let folder = bench.directory.join(format!("start-{doors}-{round}"));
+            let settings: [Setting<'_>; 2] = [("doors", doors.as_ref()), ("data_dir", folder.as_os_str())];
+            let core = bench.options.server_core();
+            let server = serve::start(side, bench.program, &settings, bench.directory, core)?;
+            first.push(server.started().elapsed().as_secs_f64() * 1000.0);
+            std::thread::sleep(settle(bench.options.mode));
+            idle.push(resident(&server)? as f64 / MIB);
+            server.stop()?;
+        }
+        let figures = [("first_200_ms", first), ("idle_mib", idle)];
+        let figures = figures.into_iter().filter_map(|(name, values)| Some((name, Spread::of(values)?)));
+        let cell = cell("start", "cold", figures.collect());
+        findings.cells.push(Cell { clients: 0, side: side.to_owned(), ..cell });
+    }
     Ok(())
 }
 
@@ -120,6 +144,7 @@ fn entities(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Error>
     findings.ratios.push(Ratio {
         name: "entities in memory".to_owned(),
         load: "batches of 1000",
+        clients: 1,
         figure: "bytes_per_entity",
         of: "broker".to_owned(),
         to: "what was posted".to_owned(),

@@ -67,7 +67,18 @@ pub(crate) fn own_thread_cpu() -> Duration {
 /// Resident bytes of a process.
 pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    parse_resident_kib(&text).map(|kib| kib * 1024).ok_or_else(|| odd("status"))
+    parse_kib(&text, "VmRSS:").map(|kib| kib * 1024).ok_or_else(|| odd("status"))
+}
+
+/// The most bytes that a process has held since it began or since [`reset_peak`].
+pub(crate) fn peak_bytes(pid: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    parse_kib(&text, "VmHWM:").map(|kib| kib * 1024).ok_or_else(|| odd("status"))
+}
+
+/// Lets the peak of a process begin anew at what it holds (proc(5), `clear_refs`).
+pub(crate) fn reset_peak(pid: u32) -> io::Result<()> {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5")
 }
 
 /// The processor's name, as the kernel prints it.
@@ -102,8 +113,8 @@ fn parse_stat_ticks(text: &str) -> Option<u64> {
     Some(user + system)
 }
 
-fn parse_resident_kib(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+fn parse_kib(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
@@ -138,11 +149,10 @@ mod tests {
     fn schedstat_and_status_and_cpuinfo() {
         assert_eq!(parse_schedstat("313860778 13148373 78\n"), Some(313_860_778));
         assert_eq!(parse_schedstat("\n"), None);
-        assert_eq!(
-            parse_resident_kib("Name:\tx\nVmHWM:\t 9999 kB\nVmRSS:\t   11264 kB\nThreads: 4\n"),
-            Some(11264)
-        );
-        assert_eq!(parse_resident_kib("VmRSS:\t12 MB\n"), None);
+        let status = "Name:\tx\nVmHWM:\t 9999 kB\nVmRSS:\t   11264 kB\nThreads: 4\n";
+        assert_eq!(parse_kib(status, "VmRSS:"), Some(11264));
+        assert_eq!(parse_kib(status, "VmHWM:"), Some(9999));
+        assert_eq!(parse_kib("VmRSS:\t12 MB\n", "VmRSS:"), None);
         assert_eq!(
             parse_processor("processor\t: 0\nmodel name\t: Some CPU 3\n").as_deref(),
             Some("Some CPU 3")
@@ -186,6 +196,7 @@ mod tests {
         assert!(!after.threads.is_empty());
         assert!(after.ticks >= before.ticks);
         assert!(resident_bytes(std::process::id()).unwrap() > 100_000);
+        assert!(peak_bytes(std::process::id()).unwrap() > 100_000);
         assert!(own_thread_cpu() > Duration::ZERO);
         assert!(ticks_per_second() > 0);
         assert!(kernel().is_some());

@@ -66,6 +66,8 @@ pub struct Ratio {
     pub name: String,
     /// Under which load.
     pub load: &'static str,
+    /// With how many connections.
+    pub clients: usize,
     /// Which figure.
     pub figure: &'static str,
     /// Whose figure.
@@ -130,6 +132,7 @@ pub(crate) mod tests {
         let ratio = Ratio {
             name: "list of 20".to_owned(),
             load: "paced",
+            clients: 50,
             figure: "cpu_us",
             of: "broker".to_owned(),
             to: "floor".to_owned(),

@@ -18,12 +18,14 @@ pub(crate) struct Expect {
     pub(crate) body_bytes: Option<u64>,
     /// The body itself, where it is known and is to be compared.
     pub(crate) body: Option<Box<[u8]>>,
+    /// Whether the server may say instead that it has enough to do, and when to come again.
+    pub(crate) may_be_busy: bool,
 }
 
 impl Expect {
     /// Only the status is known.
     pub(crate) fn status(status: u16) -> Expect {
-        Expect { status, body_bytes: None, body: None }
+        Expect { status, body_bytes: None, body: None, may_be_busy: false }
     }
 }
 
@@ -44,12 +46,24 @@ impl Template {
         body: Option<&str>,
         expect: Expect,
     ) -> Template {
-        let mut text = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json\r\n");
-        if let Some(body) = body {
-            text.push_str(&format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()));
+        let head = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json\r\n");
+        Template::encoded(head, body.map(|body| ("application/json", body)), expect)
+    }
+
+    /// Encodes a POST of a form, as a browser or a client of an archive sends it.
+    pub(crate) fn form(host: &str, target: &str, fields: &[(&str, &str)], expect: Expect) -> Template {
+        let head = format!("POST {target} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\n");
+        let pairs: Vec<String> =
+            fields.iter().map(|(name, value)| format!("{name}={}", percent(value))).collect();
+        Template::encoded(head, Some(("application/x-www-form-urlencoded", &pairs.join("&"))), expect)
+    }
+
+    fn encoded(mut text: String, body: Option<(&str, &str)>, expect: Expect) -> Template {
+        if let Some((media, body)) = body {
+            text.push_str(&format!("Content-Type: {media}\r\nContent-Length: {}\r\n", body.len()));
         }
         text.push_str("\r\n");
-        text.push_str(body.unwrap_or_default());
+        text.push_str(body.map_or("", |(_, body)| body));
         let slots = memmem::find_iter(text.as_bytes(), SLOT).collect();
         Template { bytes: text.into_bytes().into_boxed_slice(), slots, expect }
     }
@@ -66,6 +80,19 @@ impl Template {
             out[start + slot..start + slot + SLOT.len()].copy_from_slice(&digits);
         }
     }
+}
+
+/// A value as it stands in a form (URL Standard 5.2).
+fn percent(value: &str) -> String {
+    let mut out = String::with_capacity(value.len() * 2);
+    for byte in value.bytes() {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'*' | b'-' | b'.' | b'_' => out.push(char::from(byte)),
+            b' ' => out.push('+'),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
 }
 
 /// The running number as it stands in a request.
@@ -130,7 +157,7 @@ impl Requests {
         let body = fixed.body.as_bytes();
         for template in &mut self.templates {
             let (body_bytes, body) = (Some(body.len() as u64), Some(body.into()));
-            template.expect = Expect { status: fixed.status, body_bytes, body };
+            template.expect = Expect { body_bytes, body, ..Expect::status(fixed.status) };
         }
         self
     }
@@ -153,6 +180,16 @@ mod tests {
             written(&template, 7),
             "beforeGET /x?a=b HTTP/1.1\r\nHost: h:1\r\nAccept: application/json\r\n\r\n"
         );
+    }
+
+    #[test]
+    fn a_form_is_encoded() {
+        let fields = [("LANG", "ADQL"), ("QUERY", "SELECT a+1 FROM \"b\" WHERE c='é'")];
+        let template = Template::form("h:1", "/tap/sync", &fields, Expect::status(200));
+        let body = "LANG=ADQL&QUERY=SELECT+a%2B1+FROM+%22b%22+WHERE+c%3D%27%C3%A9%27";
+        let head = "POST /tap/sync HTTP/1.1\r\nHost: h:1\r\nAccept: */*\r\n\
+            Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ";
+        assert_eq!(written(&template, 0), format!("before{head}{}\r\n\r\n{body}", body.len()));
     }
 
     #[test]

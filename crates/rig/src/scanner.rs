@@ -1,10 +1,11 @@
 //! A response scanner: the least that must be read of an HTTP/1.1 response to know where it ends.
 //!
-//! It finds the end of the head, reads the status and `Content-Length`, and counts the body down without
-//! looking at it. One pass over the head, no copy unless the head arrives in pieces. It is not a client: a
-//! response that is framed in any other way (chunked, or ended by the close of the connection) is a fault,
-//! because the servers that the rig drives know their lengths.
+//! It finds the end of the head, reads the status and how the body is framed, and counts the body down without
+//! looking at it, or finds the end of its chunks. One pass over the head, no copy unless the head arrives in
+//! pieces. It is not a client: a response that ends with the close of the connection is a fault, because the
+//! servers that the rig drives keep their connections.
 
+use crate::chunked::Chunked;
 use crate::limits;
 
 /// The head of a response.
@@ -14,8 +15,19 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     /// Bytes of the head, the blank line included.
     pub(crate) bytes: usize,
-    /// Bytes of the body that follows.
-    pub(crate) body_bytes: u64,
+    /// How the body that follows is framed.
+    pub(crate) framing: Framing,
+    /// Whether it says when to come again.
+    pub(crate) retry_after: bool,
+}
+
+/// How a body is framed (RFC 9112 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// So many bytes.
+    Length(u64),
+    /// In chunks.
+    Chunked,
 }
 
 /// A complete response.
@@ -23,8 +35,10 @@ pub(crate) struct Head {
 pub(crate) struct Answer {
     /// The status code.
     pub(crate) status: u16,
-    /// Bytes of the body.
+    /// Bytes of the body, without its framing.
     pub(crate) body_bytes: u64,
+    /// Whether it says when to come again.
+    pub(crate) retry_after: bool,
 }
 
 /// Why a response cannot be scanned.
@@ -42,9 +56,12 @@ pub enum Fault {
     /// The body is longer than the bound.
     #[error("the body is longer than {} bytes", limits::BODY_BYTES)]
     BodyTooLong,
-    /// The body is sent in chunks.
-    #[error("the body is chunked, a length was expected")]
-    Chunked,
+    /// The frame of a chunk cannot be read.
+    #[error("the frame of a chunk cannot be read")]
+    Chunk,
+    /// A transfer coding other than chunked.
+    #[error("a transfer coding that was not asked for")]
+    Coding,
     /// Nothing tells the length of the body.
     #[error("the response has no Content-Length")]
     NoLength,
@@ -61,8 +78,23 @@ pub enum Fault {
 pub(crate) struct Scanner {
     /// The beginning of a head that has not ended yet.
     held: Vec<u8>,
-    /// The response whose body is being counted down, and the bytes left.
-    open: Option<(Answer, u64)>,
+    /// The response whose body is being read.
+    open: Option<Open>,
+}
+
+/// A response whose head is read.
+#[derive(Debug)]
+struct Open {
+    status: u16,
+    retry_after: bool,
+    body: Body,
+}
+
+/// How far a body is read.
+#[derive(Debug)]
+enum Body {
+    Length { all: u64, left: u64 },
+    Chunked(Chunked),
 }
 
 impl Scanner {
@@ -74,11 +106,19 @@ impl Scanner {
             let (used, head) = self.feed_head(bytes)?;
             taken = used;
             let Some(head) = head else { return Ok((taken, None)) };
-            let answer = Answer { status: head.status, body_bytes: head.body_bytes };
-            self.open = Some((answer, head.body_bytes));
+            self.open = Some(Open::new(&head));
         }
-        let (used, answer) = self.feed_body(bytes.len() - taken);
+        let (used, answer) = self.feed_body(&bytes[taken..])?;
         Ok((taken + used, answer))
+    }
+
+    /// Whether the first byte of a body has come whose last one has not.
+    pub(crate) fn in_body(&self) -> bool {
+        match self.open.as_ref().map(|open| &open.body) {
+            Some(Body::Length { all, left }) => left < all,
+            Some(Body::Chunked(chunked)) => chunked.body_bytes() > 0,
+            None => false,
+        }
     }
 
     fn feed_head(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Fault> {
@@ -101,15 +141,45 @@ impl Scanner {
         Ok((head.bytes - before, Some(head)))
     }
 
-    fn feed_body(&mut self, available: usize) -> (usize, Option<Answer>) {
-        let Some((answer, left)) = self.open.as_mut() else { return (0, None) };
-        let used = usize::try_from(*left).unwrap_or(usize::MAX).min(available);
-        *left -= used as u64;
-        let done = (*left == 0).then_some(*answer);
-        if done.is_some() {
+    fn feed_body(&mut self, bytes: &[u8]) -> Result<(usize, Option<Answer>), Fault> {
+        let Some(open) = self.open.as_mut() else { return Ok((0, None)) };
+        let (used, body_bytes) = open.body.feed(bytes)?;
+        let answer = body_bytes.map(|body_bytes| Answer {
+            status: open.status,
+            body_bytes,
+            retry_after: open.retry_after,
+        });
+        if answer.is_some() {
             self.open = None;
         }
-        (used, done)
+        Ok((used, answer))
+    }
+}
+
+impl Open {
+    fn new(head: &Head) -> Open {
+        let body = match head.framing {
+            Framing::Length(all) => Body::Length { all, left: all },
+            Framing::Chunked => Body::Chunked(Chunked::new(limits::BODY_BYTES)),
+        };
+        Open { status: head.status, retry_after: head.retry_after, body }
+    }
+}
+
+impl Body {
+    /// Answers how many bytes it took, and the length of the body once it is complete.
+    fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<u64>), Fault> {
+        match self {
+            Body::Length { all, left } => {
+                let used = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                *left -= used as u64;
+                Ok((used, (*left == 0).then_some(*all)))
+            }
+            Body::Chunked(chunked) => {
+                let (used, ended) = chunked.feed(bytes, &mut |_| ())?;
+                Ok((used, ended.then(|| chunked.body_bytes())))
+            }
+        }
     }
 }
 
@@ -117,15 +187,15 @@ impl Scanner {
 pub(crate) fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Fault> {
     let head = &bytes[..bytes.len().min(limits::HEAD_BYTES)];
     let mut lines = Lines { bytes: head, at: 0 };
-    let (mut status, mut length) = (None, None);
+    let (mut status, mut fields) = (None, Fields::default());
     while let Some(line) = lines.next()? {
         match status {
             None => status = Some(status_line(line)?),
             Some(status) if line.is_empty() => {
-                let body_bytes = body_length(status, length)?;
-                return Ok(Some(Head { status, bytes: lines.at, body_bytes }));
+                let framing = fields.framing(status)?;
+                return Ok(Some(Head { status, bytes: lines.at, framing, retry_after: fields.retry_after }));
             }
-            Some(_) => header(line, &mut length)?,
+            Some(_) => fields.header(line)?,
         }
     }
     if bytes.len() > limits::HEAD_BYTES { Err(Fault::HeadTooLong) } else { Ok(None) }
@@ -158,34 +228,50 @@ fn status_line(line: &[u8]) -> Result<u16, Fault> {
     u16::try_from(status).map_err(|_| Fault::StatusLine)
 }
 
-/// Looks at the three headers that decide where the body ends. The length of a name rules out nearly all
-/// others at once.
-fn header(line: &[u8], length: &mut Option<u64>) -> Result<(), Fault> {
-    let colon = memchr::memchr(b':', line).ok_or(Fault::HeaderLine)?;
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
-    match name.len() {
-        14 if name.eq_ignore_ascii_case(b"content-length") => {
-            let value = number(value.trim_ascii()).ok_or(Fault::HeaderLine)?;
-            *length = Some(value);
-            if value > limits::BODY_BYTES { Err(Fault::BodyTooLong) } else { Ok(()) }
-        }
-        17 if name.eq_ignore_ascii_case(b"transfer-encoding") => Err(Fault::Chunked),
-        10 if name.eq_ignore_ascii_case(b"connection")
-            && value.trim_ascii().eq_ignore_ascii_case(b"close") =>
-        {
-            Err(Fault::Closing)
-        }
-        _ => Ok(()),
-    }
+/// What the header fields say that matters here.
+#[derive(Default)]
+struct Fields {
+    length: Option<u64>,
+    chunked: bool,
+    retry_after: bool,
 }
 
-/// RFC 9112 6.3: 204 and 304 end with their head; 1xx are not final.
-fn body_length(status: u16, length: Option<u64>) -> Result<u64, Fault> {
-    match status {
-        100..=199 => Err(Fault::Interim),
-        204 | 304 => Ok(0),
-        200..=599 => length.ok_or(Fault::NoLength),
-        _ => Err(Fault::StatusLine),
+impl Fields {
+    /// Looks at the fields that decide where the body ends. The length of a name rules out nearly all others at
+    /// once.
+    fn header(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let colon = memchr::memchr(b':', line).ok_or(Fault::HeaderLine)?;
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        match name.len() {
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
+                let value = number(value).ok_or(Fault::HeaderLine)?;
+                self.length = Some(value);
+                if value > limits::BODY_BYTES { Err(Fault::BodyTooLong) } else { Ok(()) }
+            }
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                self.chunked = value.eq_ignore_ascii_case(b"chunked");
+                if self.chunked { Ok(()) } else { Err(Fault::Coding) }
+            }
+            10 if name.eq_ignore_ascii_case(b"connection") && value.eq_ignore_ascii_case(b"close") => {
+                Err(Fault::Closing)
+            }
+            11 if name.eq_ignore_ascii_case(b"retry-after") => {
+                self.retry_after = true;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// RFC 9112 6.3: 204 and 304 end with their head; 1xx are not final; chunks come before a length.
+    fn framing(&self, status: u16) -> Result<Framing, Fault> {
+        match status {
+            100..=199 => Err(Fault::Interim),
+            204 | 304 => Ok(Framing::Length(0)),
+            200..=599 if self.chunked => Ok(Framing::Chunked),
+            200..=599 => self.length.map(Framing::Length).ok_or(Fault::NoLength),
+            _ => Err(Fault::StatusLine),
+        }
     }
 }
 
@@ -221,10 +307,26 @@ mod tests {
     fn responses_end_where_their_length_says() {
         let bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello\
             HTTP/1.1 204 No Content\r\n\r\n\
-            HTTP/1.1 201\r\nContent-Length:0\r\n\r\n";
+            HTTP/1.1 503\r\nContent-Length:0\r\nRETRY-AFTER: 1\r\n\r\n\
+            HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\nX: y\r\n\r\n";
+        let expected = [(200, 5, false), (204, 0, false), (503, 0, true), (200, 7, false)];
         let expected =
-            [(200, 5), (204, 0), (201, 0)].map(|(status, body_bytes)| Answer { status, body_bytes });
+            expected.map(|(status, body_bytes, retry_after)| Answer { status, body_bytes, retry_after });
         assert_eq!(whole(bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn it_tells_when_a_body_has_begun() {
+        let check = |bytes: &[u8], expected: bool| {
+            let mut scanner = Scanner::default();
+            scanner.feed(bytes).unwrap();
+            assert_eq!(scanner.in_body(), expected, "{}", String::from_utf8_lossy(bytes));
+        };
+        check(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", false);
+        check(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx", true);
+        check(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2", false);
+        check(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nx", true);
+        check(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nxy", false);
     }
 
     #[test]
@@ -233,7 +335,7 @@ mod tests {
             (b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", Fault::StatusLine),
             (b"HTTP/1.1 2000 OK\r\nContent-Length: 1\r\n\r\nx", Fault::StatusLine),
             (b"HTTP/1.1 999 Odd\r\nContent-Length: 1\r\n\r\nx", Fault::StatusLine),
-            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", Fault::Chunked),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", Fault::Coding),
             (b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n", Fault::NoLength),
             (b"HTTP/1.1 100 Continue\r\n\r\n", Fault::Interim),
             (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", Fault::HeaderLine),
@@ -269,7 +371,7 @@ mod tests {
             }
             bytes.extend(b"\r\n");
             bytes.extend(&body);
-            (bytes, Answer { status, body_bytes: body.len() as u64 })
+            (bytes, Answer { status, body_bytes: body.len() as u64, retry_after: false })
         })
     }
 

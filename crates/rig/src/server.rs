@@ -1,20 +1,17 @@
 //! A server process: started on a core, found by the line it prints, stopped with the suite.
 //!
 //! The address is agreed: a server prints one line with `listening http=ADDRESS` to its standard error once
-//! it accepts connections. The rest of what it prints is kept for an error message. No `TRIFID_*` variable
-//! of the caller reaches it, so a measurement does not depend on the shell.
+//! it accepts connections. The rest of what it prints is kept for an error message.
 
-use crate::affinity;
 use crate::error::Error;
 use crate::limits;
-use std::collections::VecDeque;
+use crate::process::{self, Words};
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
+use std::process::Child;
+use std::sync::mpsc;
+use std::time::Instant;
 
 /// What a server prints before its address.
 pub(crate) const LISTENING: &str = "listening http=";
@@ -36,28 +33,20 @@ impl Server {
         directory: &Path,
         core: Option<usize>,
     ) -> Result<Server, Error> {
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(directory);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        for (key, _) in std::env::vars_os().filter(|(key, _)| key.to_string_lossy().starts_with("TRIFID_")) {
-            command.env_remove(key);
-        }
         let started = Instant::now();
-        let child = affinity::on(core, || command.spawn()).map_err(Error::system("moving to a core"))?;
-        let mut child = child.map_err(|error| Error::Start { name, reason: error.to_string() })?;
-        let stderr = child.stderr.take().expect("standard error is piped above");
-        let (words, found) = listen(stderr);
+        let mut child = process::spawn(name, &mut process::command(program, arguments, directory), core)?;
+        let stderr = child.stderr.take().expect("standard error is piped by `command`");
+        let (sender, found) = mpsc::channel();
+        let (words, _) = Words::read(stderr, move |line| {
+            if let Some(address) = parse_listening(line) {
+                let _ = sender.send(address);
+            }
+        });
         match found.recv_timeout(limits::START_WAIT) {
             Ok(address) => Ok(Server { name, child, address, started }),
             Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                let words = words.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                Err(Error::Start {
-                    name,
-                    reason: format!("no line `{LISTENING}…`; it said: {}", words.join(" | ")),
-                })
+                process::kill(&mut child);
+                Err(Error::Start { name, reason: format!("no line `{LISTENING}…`; it said: {words}") })
             }
         }
     }
@@ -93,12 +82,8 @@ impl Server {
         let pid = rustix::process::Pid::from_child(&self.child);
         let sent = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         sent.map_err(|errno| Error::System { what: "stopping a server", source: errno.into() })?;
-        let deadline = Instant::now() + limits::STOP_WAIT;
-        while Instant::now() < deadline {
-            if self.child.try_wait().map_err(Error::system("waiting for a server"))?.is_some() {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(2));
+        if process::ended(&mut self.child, Instant::now() + limits::STOP_WAIT)?.is_some() {
+            return Ok(());
         }
         Err(Error::Wrong {
             name: self.name,
@@ -109,31 +94,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        process::kill(&mut self.child);
     }
-}
-
-type Words = Arc<Mutex<VecDeque<String>>>;
-
-/// Reads what a server prints until it ends: its address goes to the channel, its last words are kept.
-fn listen(stderr: impl Read + Send + 'static) -> (Words, mpsc::Receiver<SocketAddr>) {
-    let words = Words::default();
-    let (found, receiver) = mpsc::channel();
-    let kept = Arc::clone(&words);
-    std::thread::spawn(move || {
-        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-            if let Some(address) = parse_listening(&line) {
-                let _ = found.send(address);
-            }
-            let mut kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if kept.len() == limits::LAST_WORDS_LINES {
-                kept.pop_front();
-            }
-            kept.push_back(line);
-        }
-    });
-    (words, receiver)
 }
 
 fn parse_listening(line: &str) -> Option<SocketAddr> {

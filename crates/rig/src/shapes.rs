@@ -8,36 +8,21 @@
 //! Before anything is counted each request is sent once and its answer is looked at; what it looks like is
 //! then the expectation of every answer that follows.
 
-mod cell;
 mod shape;
 mod stores;
 
-use crate::args::{Mode, Options};
+use crate::bench::{Bench, Side};
 use crate::broker::{self, Context, Store};
-use crate::client::Reply;
+use crate::cell::Series;
 use crate::error::Error;
-use crate::floor::Fixed;
-use crate::generator::{Load, Pace, Window, drive};
+use crate::generator::Pace;
 use crate::limits;
 use crate::report::Findings;
-use crate::request::Requests;
 use crate::seed;
-use crate::server::Server;
-use cell::Series;
 use shape::Shape;
-use std::ffi::OsString;
-use std::path::Path;
 
 /// The cells by the names that `--only` takes.
 pub(crate) const CELLS: [&str; 5] = ["list", "retrieve", "patch", "create", "stores"];
-
-/// What every cell needs.
-pub(crate) struct Bench<'a> {
-    pub(crate) options: &'a Options,
-    pub(crate) program: &'a Path,
-    pub(crate) directory: &'a Path,
-    pub(crate) progress: &'a mut dyn FnMut(&str),
-}
 
 /// Runs the suite.
 pub(crate) fn run(bench: &mut Bench<'_>) -> Result<Findings, Error> {
@@ -51,12 +36,6 @@ pub(crate) fn run(bench: &mut Bench<'_>) -> Result<Findings, Error> {
         stores::measure(bench, &mut findings)?;
     }
     Ok(findings)
-}
-
-/// A floor and the requests that it answers.
-struct Side {
-    server: Server,
-    requests: Requests,
 }
 
 fn measure(bench: &mut Bench<'_>, shape: Shape, findings: &mut Findings) -> Result<(), Error> {
@@ -74,11 +53,13 @@ fn measure(bench: &mut Bench<'_>, shape: Shape, findings: &mut Findings) -> Resu
             shape.verify(&mut Context::connect(&broker.server)?, &broker.requests)?;
             broker = bench.start_broker_after(shape, broker)?;
         }
-        let (of_floor, of_broker) = bench.pair(&mut floor, &mut broker, Pace::Closed)?;
+        let (of_floor, of_broker) =
+            bench.pair(&mut floor, &mut broker, limits::SHAPE_CLIENTS, Pace::Closed)?;
         // What the broker can do now decides the rate of this round: the machine may be slower in the next.
         let rate = of_broker.rate() * limits::PACED_SHARE;
         closed.push(of_floor, of_broker);
-        let (of_floor, of_broker) = bench.pair(&mut floor, &mut broker, Pace::Paced(rate))?;
+        let (of_floor, of_broker) =
+            bench.pair(&mut floor, &mut broker, limits::SHAPE_CLIENTS, Pace::Paced(rate))?;
         paced.push(of_floor, of_broker);
     }
     shape.verify(&mut Context::connect(&broker.server)?, &broker.requests)?;
@@ -111,50 +92,6 @@ impl Bench<'_> {
         let mut side = self.start_broker(shape)?;
         side.requests.start_at(serial);
         Ok(side)
-    }
-
-    /// A floor that answers what the broker answered.
-    fn start_floor(
-        &mut self,
-        name: &'static str,
-        reply: &Reply,
-        requests: &Requests,
-        journal: Option<&Path>,
-    ) -> Result<Side, Error> {
-        let body = String::from_utf8(reply.body.clone());
-        let body = body.map_err(|_| Error::Wrong { name, what: "a body that is not UTF-8".to_owned() })?;
-        let fixed = Fixed { status: reply.status, headers: reply.headers.clone(), body };
-        let path = self.directory.join("floor.json");
-        let text = serde_json::to_string(&fixed).expect("strings and a number");
-        std::fs::write(&path, text).map_err(Error::file(&path))?;
-        let mut arguments: Vec<OsString> = ["bench", "floor", "--answer"].map(OsString::from).to_vec();
-        arguments.push(path.into_os_string());
-        if let Some(journal) = journal {
-            arguments.extend([OsString::from("--journal"), journal.as_os_str().to_owned()]);
-        }
-        let server =
-            Server::start(name, self.program, &arguments, self.directory, self.options.server_core())?;
-        Ok(Side { server, requests: requests.clone().expecting(&fixed) })
-    }
-
-    /// Drives first the floor, then the broker.
-    fn pair(&mut self, floor: &mut Side, broker: &mut Side, pace: Pace) -> Result<(Window, Window), Error> {
-        let of_floor = self.drive(floor, limits::SHAPE_CLIENTS, pace)?;
-        Ok((of_floor, self.drive(broker, limits::SHAPE_CLIENTS, pace)?))
-    }
-
-    fn drive(&mut self, side: &mut Side, clients: usize, pace: Pace) -> Result<Window, Error> {
-        let load = Load {
-            name: side.server.name(),
-            address: side.server.address(),
-            pids: &[side.server.pid()],
-            clients,
-            pace,
-            warm_up: self.options.warm_up,
-            window: self.options.window,
-            compare_bodies: self.options.mode == Mode::Smoke,
-        };
-        drive(&load, &mut side.requests)
     }
 }
 

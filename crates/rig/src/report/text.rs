@@ -1,5 +1,5 @@
-//! The report for people: a block for each name and load with a line for each side, the ratios beneath, the
-//! targets at the end.
+//! The report for people: a block for each name, load and number of clients with a line for each side, the
+//! ratios beneath, the targets at the end.
 
 use super::{Cell, Ratio, Report};
 use crate::figures::Spread;
@@ -12,15 +12,17 @@ const GAP: usize = 3;
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         heading(self, f)?;
-        let mut blocks: Vec<(&str, &str)> = Vec::new();
-        for cell in &self.cells {
-            if blocks.last() != Some(&(cell.name.as_str(), cell.load)) {
-                blocks.push((&cell.name, cell.load));
+        let of_cell = |cell: &Cell| (cell.name.clone(), cell.load, cell.clients);
+        let of_ratio = |ratio: &Ratio| (ratio.name.clone(), ratio.load, ratio.clients);
+        let mut blocks = Vec::new();
+        for block in self.cells.iter().map(of_cell) {
+            if !blocks.contains(&block) {
+                blocks.push(block);
             }
         }
-        for (name, load) in blocks {
-            let cells = self.cells.iter().filter(|cell| cell.name == name && cell.load == load);
-            let ratios = self.ratios.iter().filter(|ratio| ratio.name == name && ratio.load == load);
+        for wanted in blocks {
+            let cells = self.cells.iter().filter(|cell| of_cell(cell) == wanted);
+            let ratios = self.ratios.iter().filter(|ratio| of_ratio(ratio) == wanted);
             block(f, &cells.collect::<Vec<_>>(), &ratios.collect::<Vec<_>>())?;
         }
         writeln!(f, "\ntargets")?;

@@ -4,9 +4,11 @@
 //! and flushes each wave of bodies before it answers. Afterwards each entity is given one more value, the
 //! broker of the file store is killed without warning, and a new one on the same folder must know them all.
 
+use super::seed_all;
 use super::shape::Shape;
-use super::{Bench, Side, cell, seed_all};
+use crate::bench::{Bench, Side};
 use crate::broker::{self, Context, ENTITIES, Store};
+use crate::cell::{self, Load};
 use crate::error::Error;
 use crate::generator::{Pace, Window};
 use crate::limits;
@@ -50,15 +52,17 @@ fn start(bench: &mut Bench<'_>, name: &'static str, store: Store<'_>) -> Result<
 
 fn report(rounds: &[Vec<Window>; 3], judging: bool, findings: &mut Findings) {
     let [floor, memory, file] = rounds.each_ref().map(|windows| windows.iter().collect::<Vec<_>>());
+    let load = Load { name: NAME, pace: "closed", clients: limits::UPDATE_CLIENTS };
     for (side, windows) in [("durable floor", &floor), ("memory", &memory), ("file", &file)] {
-        findings.cells.push(cell::cell(NAME, side, "closed", limits::UPDATE_CLIENTS, windows));
+        findings.cells.push(cell::cell(load, side, windows));
     }
-    let what = (NAME, "closed", "requests_per_s");
-    let to_memory = cell::ratio(what, ("file", &file), ("memory", &memory));
+    let to_memory = cell::ratio(load, "requests_per_s", ("file", &file), ("memory", &memory));
     let bound = Bound::AtLeast(limits::FILE_RATE_MIN);
     let name = "updates at 256 clients: rate of the file store, share of the memory store";
     findings.targets.push(Target::judge(name, bound, None, to_memory.multiple, judging));
-    findings.ratios.extend([to_memory, cell::ratio(what, ("file", &file), ("durable floor", &floor))]);
+    findings
+        .ratios
+        .extend([to_memory, cell::ratio(load, "requests_per_s", ("file", &file), ("durable floor", &floor))]);
 }
 
 /// Every acknowledged value is there after a kill.

@@ -1,4 +1,4 @@
-//! Rounds of two sides under one load, and what is reported of them.
+//! Rounds of several sides under one load, and what is reported of them.
 
 use crate::figures::{Latency, Spread};
 use crate::generator::Window;
@@ -6,7 +6,15 @@ use crate::report::{Cell, Findings, Ratio};
 use std::collections::BTreeMap;
 
 /// A figure of a window.
-type Figure = (&'static str, fn(&Window) -> f64);
+pub(crate) type Figure = (&'static str, fn(&Window) -> f64);
+
+/// What is done, how it is driven, by how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Load<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) pace: &'static str,
+    pub(crate) clients: usize,
+}
 
 /// What every window tells.
 const FIGURES: [Figure; 7] = [
@@ -19,29 +27,37 @@ const FIGURES: [Figure; 7] = [
     ("generator_us", Window::generator_us),
 ];
 
+/// What a window with long answers tells besides.
+pub(crate) const OF_LONG_ANSWERS: [Figure; 4] = [
+    ("first_byte_p50_us", |window| window.first_byte.quantile_us(0.5)),
+    ("first_byte_p99_us", |window| window.first_byte.quantile_us(0.99)),
+    ("mb_per_s", Window::megabytes_per_s),
+    ("mb_per_core_s", Window::megabytes_per_core_s),
+];
+
 /// Which of them are given as multiples of the floor.
-const COMPARED: [&str; 4] = ["requests_per_s", "p50_us", "p99_us", "cpu_us"];
+pub(crate) const COMPARED: [&str; 4] = ["requests_per_s", "p50_us", "p99_us", "cpu_us"];
 
 /// Rounds of a floor and a broker, neighbours in time.
 #[derive(Default)]
-pub(super) struct Series {
+pub(crate) struct Series {
     rounds: Vec<(Window, Window)>,
 }
 
 impl Series {
     /// Adds a round.
-    pub(super) fn push(&mut self, floor: Window, broker: Window) {
+    pub(crate) fn push(&mut self, floor: Window, broker: Window) {
         self.rounds.push((floor, broker));
     }
 
     /// Rounds in which both sides count.
-    pub(super) fn valid(&self) -> usize {
+    pub(crate) fn valid(&self) -> usize {
         self.rounds.iter().filter(|(floor, broker)| !floor.void() && !broker.void()).count()
     }
 
     /// Adds both cells and their ratios to the findings; returns the CPU of the broker in multiples of the
     /// floor's.
-    pub(super) fn report(
+    pub(crate) fn report(
         &self,
         name: &str,
         load: &'static str,
@@ -50,10 +66,10 @@ impl Series {
     ) -> Option<Spread> {
         let floors: Vec<&Window> = self.rounds.iter().map(|(floor, _)| floor).collect();
         let brokers: Vec<&Window> = self.rounds.iter().map(|(_, broker)| broker).collect();
-        findings.cells.push(cell(name, "floor", load, clients, &floors));
-        findings.cells.push(cell(name, "broker", load, clients, &brokers));
-        let ratios =
-            COMPARED.map(|figure| ratio((name, load, figure), ("broker", &brokers), ("floor", &floors)));
+        let load = Load { name, pace: load, clients };
+        findings.cells.push(cell(load, "floor", &floors));
+        findings.cells.push(cell(load, "broker", &brokers));
+        let ratios = COMPARED.map(|figure| ratio(load, figure, ("broker", &brokers), ("floor", &floors)));
         let cpu = ratios.iter().find(|ratio| ratio.figure == "cpu_us").and_then(|ratio| ratio.multiple);
         findings.ratios.extend(ratios);
         cpu
@@ -61,9 +77,14 @@ impl Series {
 }
 
 /// Summarises the rounds of one side that are not void.
-pub(super) fn cell(name: &str, side: &str, load: &'static str, clients: usize, windows: &[&Window]) -> Cell {
+pub(crate) fn cell(load: Load<'_>, side: &str, windows: &[&Window]) -> Cell {
+    cell_with(load, side, windows, &[])
+}
+
+/// The same with further figures.
+pub(crate) fn cell_with(load: Load<'_>, side: &str, windows: &[&Window], more: &[Figure]) -> Cell {
     let valid: Vec<&Window> = windows.iter().copied().filter(|window| !window.void()).collect();
-    let figures = FIGURES.iter().filter_map(|(figure, of)| {
+    let figures = FIGURES.iter().chain(more).filter_map(|(figure, of)| {
         Spread::of(valid.iter().map(|window| of(window))).map(|spread| (*figure, spread))
     });
     let mut figures: BTreeMap<&'static str, Spread> = figures.collect();
@@ -71,10 +92,10 @@ pub(super) fn cell(name: &str, side: &str, load: &'static str, clients: usize, w
         figures.insert("p99.9_us", Spread::once(worst.quantile_us(0.999)));
     }
     Cell {
-        name: name.to_owned(),
+        name: load.name.to_owned(),
         side: side.to_owned(),
-        load,
-        clients,
+        load: load.pace,
+        clients: load.clients,
         offered_per_s: Spread::of(valid.iter().filter_map(|window| window.offered)).map(|rate| rate.median),
         void_rounds: windows.len() - valid.len(),
         figures,
@@ -90,8 +111,9 @@ fn folded(windows: &[&Window]) -> Option<Latency> {
 }
 
 /// Compares one figure of two sides, round by round, where both rounds count.
-pub(super) fn ratio(
-    (name, load, figure): (&str, &'static str, &'static str),
+pub(crate) fn ratio(
+    load: Load<'_>,
+    figure: &'static str,
     (of, mine): (&str, &[&Window]),
     (to, theirs): (&str, &[&Window]),
 ) -> Ratio {
@@ -99,13 +121,23 @@ pub(super) fn ratio(
     let value = value.expect("a figure of the table above");
     let pairs = mine.iter().zip(theirs).filter(|(mine, theirs)| !mine.void() && !theirs.void());
     let multiple = Spread::of(pairs.map(|(mine, theirs)| value(mine) / value(theirs)));
-    Ratio { name: name.to_owned(), load, figure, of: of.to_owned(), to: to.to_owned(), multiple }
+    Ratio {
+        name: load.name.to_owned(),
+        load: load.pace,
+        clients: load.clients,
+        figure,
+        of: of.to_owned(),
+        to: to.to_owned(),
+        multiple,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    const LOAD: Load<'static> = Load { name: "x", pace: "closed", clients: 50 };
 
     fn window(answers: u64, server_ms: u64, generator_ms: u64) -> Window {
         let mut latency = Latency::new();
@@ -117,13 +149,14 @@ mod tests {
             generator_cpu: Duration::from_millis(generator_ms),
             offered: None,
             clients: 50,
+            ..Window::nothing()
         }
     }
 
     #[test]
     fn figures_are_medians_of_rounds_that_count() {
         let windows = [window(1000, 10, 500), window(3000, 60, 500), window(9000, 900, 950)];
-        let cell = cell("x", "broker", "closed", 50, &windows.iter().collect::<Vec<_>>());
+        let cell = cell(LOAD, "broker", &windows.iter().collect::<Vec<_>>());
         assert_eq!(cell.void_rounds, 1);
         assert_eq!(
             cell.figures["requests_per_s"],
@@ -147,9 +180,17 @@ mod tests {
     }
 
     #[test]
+    fn long_answers_tell_more() {
+        let window = Window { body_bytes: 4_000_000, ..window(2, 8, 1) };
+        let cell = cell_with(LOAD, "archive", &[&window], &OF_LONG_ANSWERS);
+        assert_eq!(cell.figures["mb_per_s"].median, 4.0);
+        assert_eq!(cell.figures["mb_per_core_s"].median, 500.0);
+    }
+
+    #[test]
     fn a_side_whose_rounds_are_all_void_has_no_figures() {
         let windows = [window(1, 1, 999)];
-        let cell = cell("x", "floor", "closed", 50, &windows.iter().collect::<Vec<_>>());
+        let cell = cell(LOAD, "floor", &windows.iter().collect::<Vec<_>>());
         assert_eq!((cell.void_rounds, cell.figures.len()), (1, 0));
     }
 
