@@ -261,7 +261,7 @@ impl ArchiveFace {
         Ok(xml(capabilities::document(&facts)))
     }
 
-    /// VOSI 1.1 4.
+    /// VOSI 1.1 3.3.
     fn tables(&self, request: &Request) -> Result<Response, Fault> {
         let mut form = Form::default();
         form.add(request.query().unwrap_or_default())?;
@@ -279,7 +279,7 @@ impl ArchiveFace {
         Ok(document.answer(request, self.settings.compression))
     }
 
-    /// VOSI 1.1 4.2: one table, or 404.
+    /// VOSI 1.1 3.3: one table, or 404.
     fn table(&self, request: &Request, name: &str) -> Result<Response, Fault> {
         let name = table_name(name)?;
         let snapshot = self.archive.snapshot();

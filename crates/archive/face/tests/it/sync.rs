@@ -1,4 +1,4 @@
-//! TAP 1.1 2.2 and DALI 1.1: queries that are answered at once.
+//! TAP 1.1 2.1 and DALI 1.1: queries that are answered at once.
 
 use http::Method;
 

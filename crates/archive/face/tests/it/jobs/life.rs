@@ -12,7 +12,7 @@ const CSV: &str = "id,name\n1,a\n2,\"<b>, \"\"c\"\"\"\n";
 async fn a_job_is_made_filled_run_read_and_deleted() {
     for (store, _folder) in stores() {
         let office = Office::over(store, Limits::default(), |_| ());
-        // No parameters at all are legal (TAP 1.1 2.3).
+        // No parameters at all are legal (TAP 1.1 2.7).
         let path = office.made("").await;
         let job = office.job(&path).await;
         assert_eq!(job.0[0].path, "/job");
