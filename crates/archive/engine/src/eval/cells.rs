@@ -15,7 +15,7 @@ use trifid_archive_adql::types::Type;
 use trifid_archive_model::batch::physical;
 
 use crate::error::QueryError;
-use crate::limits::TEXT_BATCH_BYTES;
+use crate::limits::{PATTERN_BYTES, TEXT_BATCH_BYTES};
 
 /// The values of an expression.
 #[derive(Clone, Debug)]
@@ -169,6 +169,17 @@ pub(super) fn primitive<T: ArrowPrimitiveType>(cells: &Cells) -> Result<&Primiti
 /// The values of texts.
 pub(super) fn texts(cells: &Cells) -> Result<&StringArray, QueryError> {
     cells.values().as_string_opt::<i32>().ok_or_else(|| mismatch(cells.values()))
+}
+
+/// The values of texts that others are searched for, which are short.
+pub(super) fn searched_for(cells: &Cells) -> Result<&StringArray, QueryError> {
+    let array = texts(cells)?;
+    let longest = array.value_offsets().windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
+    if longest as usize > PATTERN_BYTES {
+        let message = format!("texts are searched for patterns of at most {PATTERN_BYTES} bytes");
+        return Err(QueryError::TooLarge(message.into()));
+    }
+    Ok(array)
 }
 
 /// The values of truths.

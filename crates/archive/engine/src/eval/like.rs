@@ -11,7 +11,7 @@ use arrow_array::{Array as _, StringArray};
 use memchr::memmem::Finder;
 use trifid_archive_adql::types::Type;
 
-use super::cells::{Cells, Shape, any_null, boolean_array, nulls, texts};
+use super::cells::{Cells, Shape, any_null, boolean_array, nulls, searched_for, texts};
 use super::compare::each;
 use crate::error::QueryError;
 
@@ -172,7 +172,7 @@ pub(super) fn like(value: &Cells, pattern: &Cells, ignore_case: bool) -> Result<
         return Ok(Cells::null(Type::Boolean, value.rows()));
     }
     let shape = Shape::of(&[value, pattern], value.rows());
-    let (array, patterns) = (texts(value)?, texts(pattern)?);
+    let (array, patterns) = (texts(value)?, searched_for(pattern)?);
     let values = if pattern.is_constant() {
         let pattern = Pattern::new(patterns.value(0), ignore_case);
         each(shape.len, |row| pattern.matches(array.value(row)))

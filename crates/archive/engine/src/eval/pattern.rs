@@ -6,16 +6,12 @@
 use regex::{Regex, RegexBuilder};
 use trifid_archive_adql::types::Type;
 
-use super::cells::{Cells, Shape, any_null, boolean_array, nulls, texts};
+use super::cells::{Cells, Shape, any_null, boolean_array, nulls, searched_for, texts};
 use crate::error::QueryError;
-use crate::limits::{REGEX_BYTES, REGEX_PATTERNS, REGEX_TEXT_BYTES};
+use crate::limits::{REGEX_BYTES, REGEX_PATTERNS};
 
 /// A pattern, compiled.
 fn compile(pattern: &str) -> Result<Regex, QueryError> {
-    if pattern.len() > REGEX_TEXT_BYTES {
-        let message = format!("a regular expression has at most {REGEX_TEXT_BYTES} bytes");
-        return Err(QueryError::TooLarge(message.into()));
-    }
     let built = RegexBuilder::new(pattern).size_limit(REGEX_BYTES).dfa_size_limit(REGEX_BYTES).build();
     built.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => QueryError::TooLarge(
@@ -31,7 +27,7 @@ pub(super) fn matches(pattern: &Cells, text: &Cells) -> Result<Cells, QueryError
         return Ok(Cells::null(Type::Boolean, text.rows()));
     }
     let shape = Shape::of(&[pattern, text], text.rows());
-    let (patterns, array) = (texts(pattern)?, texts(text)?);
+    let (patterns, array) = (searched_for(pattern)?, texts(text)?);
     let given = nulls(&[pattern, text], shape);
     let mut last: Option<(&str, Regex)> = None;
     let mut compiled = 0;

@@ -9,7 +9,7 @@ use arrow_array::{Array as _, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use trifid_archive_adql::types::Type;
 
-use super::cells::{Cells, Shape, any_null, boolean_array, bounded, nulls, primitive, texts};
+use super::cells::{Cells, Shape, any_null, boolean_array, bounded, nulls, primitive, searched_for, texts};
 use super::compare::each;
 use super::like::fold;
 use crate::error::QueryError;
@@ -132,7 +132,7 @@ fn front(text: &str, count: i64) -> &str {
     text.char_indices().nth(count).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The truth of `f` for every pair of texts.
+/// The truth of `f` for every pair of a text and what is sought in it.
 pub(super) fn pairs(
     left: &Cells,
     right: &Cells,
@@ -142,7 +142,7 @@ pub(super) fn pairs(
         return Ok(Cells::null(Type::Boolean, left.rows()));
     }
     let shape = Shape::of(&[left, right], left.rows());
-    let (a, b) = (texts(left)?, texts(right)?);
+    let (a, b) = (texts(left)?, searched_for(right)?);
     let values = each(shape.len, |row| f(a.value(left.place(row)), b.value(right.place(row))));
     Ok(shape.cells(boolean_array(values, nulls(&[left, right], shape))))
 }

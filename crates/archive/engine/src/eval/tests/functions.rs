@@ -142,8 +142,16 @@ fn regular_expressions() {
     assert!(refused(&of("("), &column).starts_with("the regular expression cannot be read"));
     let bomb = run(&of("((a{1000}){1000}){1000}"), &column).unwrap_err();
     assert!(matches!(bomb, QueryError::TooLarge(_)), "{bomb}");
-    let long = run(&of(&"a".repeat(5000)), &column).unwrap_err();
-    assert!(matches!(long, QueryError::TooLarge(_)), "{long}");
+    let long = || text(&"a".repeat(5000));
+    let value = || Box::new(super::column(0, Type::Text));
+    for expr in [
+        call(Function::Match, vec![long(), super::column(0, Type::Text)], Type::Boolean),
+        call(Function::HasWord, vec![super::column(0, Type::Text), long()], Type::Boolean),
+        boolean(Kind::Like { value: value(), pattern: Box::new(long()), ignore_case: false }),
+    ] {
+        let error = run(&expr, &column).unwrap_err();
+        assert_eq!(error.to_string(), "texts are searched for patterns of at most 4096 bytes");
+    }
     let varying = call(
         Function::Match,
         vec![super::column(1, Type::Text), super::column(0, Type::Text)],
