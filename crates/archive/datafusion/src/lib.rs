@@ -1,6 +1,7 @@
 //! DataFusion and Parquet behind the archive's ports: the only crate that names them.
 //!
 //! ```text
+//! store   tables on disk: Parquet segments, loading, files attached as they lie, Parquet results
 //! query   whole trees on DataFusion: translation, our semantics as functions, the bucket join, kept plans
 //! ```
 //!
@@ -9,3 +10,4 @@
 
 pub mod limits;
 pub mod query;
+pub mod store;
