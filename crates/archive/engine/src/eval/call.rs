@@ -32,7 +32,61 @@ pub(super) fn call(
             geometry::predicate(evaluator, function, arguments, path)
         }
         Function::GeometryTransform => regions::transformed(evaluator, arguments, path),
-        _ => strict(evaluator, function, arguments, ty, path),
+        // Spelled out, so that a function that is new to the language cannot be forgotten here.
+        Function::Abs
+        | Function::Mod
+        | Function::Pi
+        | Function::Round
+        | Function::Truncate
+        | Function::Power
+        | Function::Atan2
+        | Function::Rand
+        | Function::NormalRandom
+        | Function::Lower
+        | Function::Upper
+        | Function::Left
+        | Function::NullIf
+        | Function::Greatest
+        | Function::Least
+        | Function::HasWord
+        | Function::HashListHas
+        | Function::Match
+        | Function::Ceiling
+        | Function::Degrees
+        | Function::Exp
+        | Function::Floor
+        | Function::Log
+        | Function::Log10
+        | Function::Radians
+        | Function::Sqrt
+        | Function::Sin
+        | Function::Cos
+        | Function::Tan
+        | Function::Cot
+        | Function::Asin
+        | Function::Acos
+        | Function::Atan
+        | Function::Point
+        | Function::Circle
+        | Function::Box
+        | Function::Polygon
+        | Function::Region
+        | Function::Centroid
+        | Function::Area
+        | Function::Coord1
+        | Function::Coord2
+        | Function::CoordSys
+        | Function::Distance
+        | Function::HealpixIndex
+        | Function::HealpixCenter
+        | Function::GaiaHealpixIndex
+        | Function::EpochPropagate
+        | Function::EpochPropagatePosition
+        | Function::ToJd
+        | Function::ToMjd
+        | Function::HmsToDegrees
+        | Function::DmsToDegrees
+        | Function::IntervalOverlaps => strict(evaluator, function, arguments, ty, path),
     }
 }
 
