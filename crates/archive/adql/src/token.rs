@@ -59,8 +59,8 @@ impl Kind {
 macro_rules! keywords {
     ($($name:ident $text:literal,)*) => {
         /// The words that mean something to the parser. Whether one may be a name all the same depends on where it
-        /// stands. The standard reserves many more (ADQL 2.1 2.1.3, 2.1.4), among them `size`, `date` and `dec`; they are
-        /// ordinary names here.
+        /// stands. The standard reserves many more (ADQL 2.1 2.1.3, 2.1.4), among them `size`, `date` and `dec`; they
+        /// are ordinary names here.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Keyword {
             $($name,)*

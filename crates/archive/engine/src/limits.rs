@@ -24,8 +24,8 @@ pub const HISTOGRAM_BINS: usize = 10_000;
 /// The most bytes of a compiled regular expression.
 pub const REGEX_BYTES: usize = 1 << 20;
 
-/// The most bytes of what texts are searched for: a pattern of LIKE, a regular expression, words. Some searches take the
-/// product of both lengths.
+/// The most bytes of what texts are searched for: a pattern of LIKE, a regular expression, words. Some searches take
+/// the product of both lengths.
 pub const PATTERN_BYTES: usize = 4096;
 
 /// The most different regular expressions in one batch of rows.

@@ -82,7 +82,10 @@ pub enum MappingError {
     #[error("the mapping names no source")]
     Empty,
     /// A column that ObsCore does not have.
-    #[error("ObsCore has no column {name}{}", .nearest.map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
+    #[error(
+        "ObsCore has no column {name}{}",
+        .nearest.map(|near| format!("; did you mean {near}?")).unwrap_or_default()
+    )]
     UnknownColumn {
         /// The name given.
         name: String,

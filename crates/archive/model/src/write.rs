@@ -113,8 +113,8 @@ pub trait TableWriter: Send {
     fn begin(&mut self, out: &mut Vec<u8>);
 
     /// Appends these rows of a batch. A fixed array takes its room even where it is NULL, so a caller that bounds its
-    /// buffer passes some hundred rows at a time. On an error nothing of the refused row has been appended, and the result can
-    /// still be ended with [`End::Failed`].
+    /// buffer passes some hundred rows at a time. On an error nothing of the refused row has been appended, and the
+    /// result can still be ended with [`End::Failed`].
     fn rows(&mut self, batch: &RecordBatch, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), WriteError>;
 
     /// Appends all that follows the last row.

@@ -1,8 +1,8 @@
 //! DataFusion as we run it: which rules, how much memory, how many threads.
 //!
 //! Plans come nearly finished from [`super::plan`], so only the rules that can still do something are asked: limits and
-//! conditions that sink, columns that are needed no further up, outer joins that are none, expressions that occur twice.
-//! Small tables are not worth a second thread, so there are two sessions, with one and with all.
+//! conditions that sink, columns that are needed no further up, outer joins that are none, expressions that occur
+//! twice. Small tables are not worth a second thread, so there are two sessions, with one and with all.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -4,8 +4,8 @@
 //! files whose rows carry `_healpix_29`) and any other file with that column is pruned over the sky as well: by the
 //! bounds of the column in each row group, and then by its values. Nothing is assumed of the order of the rows.
 //!
-//! Parquet says nothing of units and UCDs; a VOTable header in a file's metadata is read where there is one (VOParquet),
-//! and everything can be said in the table's description.
+//! Parquet says nothing of units and UCDs; a VOTable header in a file's metadata is read where there is one
+//! (VOParquet), and everything can be said in the table's description.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

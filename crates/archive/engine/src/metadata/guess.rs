@@ -1,7 +1,7 @@
 //! What a column's name gives away.
 //!
-//! Only names whose meaning hardly varies between catalogues. An error column (`e_plx`, `plx_error`, `plx_err`) takes its
-//! UCD and unit from the column that it belongs to.
+//! Only names whose meaning hardly varies between catalogues. An error column (`e_plx`, `plx_error`, `plx_err`) takes
+//! its UCD and unit from the column that it belongs to.
 
 use std::sync::Arc;
 

@@ -10,7 +10,8 @@
 //! that they are there: they are 404, like those that never were.
 //!
 //! None of this waits for the pool in which queries run: the state of a job is memory, its store is called on threads
-//! that may block, and the rest runs on the core that serves. A job can be watched and aborted however busy queries are.
+//! that may block, and the rest runs on the core that serves. A job can be watched and aborted however busy queries
+//! are.
 //!
 //! A result is sent from its file piece by piece, in full or from any byte on (RFC 9110 14), so that a client whose
 //! connection broke can go on where it was.

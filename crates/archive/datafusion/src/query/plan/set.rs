@@ -1,8 +1,8 @@
 //! UNION, INTERSECT and EXCEPT, as groupings: rows of both sides with a mark of where they are from.
 //!
 //! A grouping finds equal rows by all columns at once, NULL equal to NULL, whatever their types; a join would not. With
-//! ALL, the n-th of some equal rows on the left is the partner of the n-th on the right (SQL's multiset semantics): rows are
-//! numbered among their equals and the number is one more column.
+//! ALL, the n-th of some equal rows on the left is the partner of the n-th on the right (SQL's multiset semantics):
+//! rows are numbered among their equals and the number is one more column.
 
 use std::sync::Arc;
 
