@@ -3,7 +3,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use futures_core::Stream as _;
 use trifid_archive_adql::types::Type;
 
 use super::{lines, longs, resolved, sky, table, tables};
