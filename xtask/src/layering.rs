@@ -19,6 +19,10 @@ const BARRED_FROM_ENGINES: &[&str] =
 /// What must not be in the graph at all: a second crypto provider, or TLS by way of C.
 const BARRED_EVERYWHERE: &[&str] = &["aws-lc-rs", "aws-lc-sys", "openssl", "openssl-sys", "native-tls"];
 
+/// Packages whose optional dependencies others in the graph switch on: DataFusion gives Arrow's schema a JSON form,
+/// which the rooms that hold Arrow batches cannot name all the same. What is behind them is not followed.
+const OPAQUE: &[&str] = &["arrow-schema"];
+
 /// Heavy packages that enter through exactly one package of ours.
 const QUARANTINED: &[(&str, &str)] = &[
     ("datafusion", "trifid-archive-datafusion"),
@@ -217,7 +221,8 @@ impl<'a> Graph<'a> {
         let mut seen = BTreeSet::new();
         let mut open: Vec<&str> = self.edges.get(start).cloned().unwrap_or_default();
         while let Some(id) = open.pop() {
-            if seen.insert(id) {
+            let is_opaque = self.names.get(id).is_some_and(|name| OPAQUE.contains(name));
+            if seen.insert(id) && !is_opaque {
                 open.extend(self.edges.get(id).into_iter().flatten());
             }
         }

@@ -111,18 +111,12 @@ impl Compute {
     }
 
     /// Runs a task in the pool.
-    pub fn spawn<T: Send + 'static>(
-        &self,
-        task: impl Future<Output = T> + Send + 'static,
-    ) -> JoinHandle<T> {
+    pub fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
         self.handle.spawn(task)
     }
 
     /// Runs a call that may block, on a thread for such calls.
-    pub fn blocking<T: Send + 'static>(
-        &self,
-        call: impl FnOnce() -> T + Send + 'static,
-    ) -> JoinHandle<T> {
+    pub fn blocking<T: Send + 'static>(&self, call: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
         self.handle.spawn_blocking(call)
     }
 }

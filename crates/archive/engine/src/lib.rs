@@ -12,7 +12,9 @@
 //!
 //! What this crate does not know: HTTP, files, DataFusion, Parquet. Time comes through `base/runtime`.
 
+pub mod access;
 pub mod answer;
+pub mod archive;
 pub mod backend;
 pub mod cache;
 pub mod catalogue;
@@ -28,9 +30,7 @@ pub mod memory;
 pub mod metadata;
 pub mod obscore;
 pub mod reference;
-pub mod access;
-pub mod archive;
-pub mod tap_schema;
 pub mod table;
+pub mod tap_schema;
 
 pub use error::QueryError;

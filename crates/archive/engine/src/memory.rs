@@ -61,9 +61,11 @@ impl Table {
         let width = head.fields.len();
         let indexes = Indexes {
             sorted: indexed.iter().filter_map(|at| Sorted::build(*at, &columns[*at..=*at])).collect(),
-            spatial: columns
-                .get(width)
-                .map(|cells| Spatial { column: width, chunks: spans(cells, chunk_rows), ordered: true }),
+            spatial: columns.get(width).map(|cells| Spatial {
+                column: width,
+                chunks: spans(cells, chunk_rows),
+                ordered: true,
+            }),
         };
         let starts = (0..rows).step_by(chunk_rows);
         let cut = |start: usize| -> Vec<ArrayRef> {

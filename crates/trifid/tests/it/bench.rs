@@ -17,3 +17,9 @@ fn the_shapes_can_be_measured() {
 fn memory_can_be_measured() {
     smoke("memory");
 }
+
+#[cfg(feature = "archive-datafusion")]
+#[test]
+fn the_archive_can_be_measured() {
+    smoke("tap");
+}

@@ -225,8 +225,7 @@ fn products_powers_and_what_is_known() {
 /// Any unit, by its text.
 fn any_unit() -> impl Strategy<Value = String> {
     let symbol = prop::sample::select(vec![
-        "m", "km", "s", "deg", "mas", "yr", "Jy", "mag", "foo", "'bar'", "k'bar'", "eV", "%",
-        "Mibyte",
+        "m", "km", "s", "deg", "mas", "yr", "Jy", "mag", "foo", "'bar'", "k'bar'", "eV", "%", "Mibyte",
     ]);
     let power = prop::sample::select(vec!["", "**2", "**-1", "**(1/2)", "**(-3/2)", "**3"]);
     let term = (symbol, power).prop_map(|(symbol, power)| format!("{symbol}{power}"));

@@ -145,7 +145,10 @@ async fn head_says_what_would_be_answered_without_running_it() {
     let door = Door::new();
     let query = encoded("SELECT id / (id - id) AS q FROM demo.stars");
     let answer = door.send(Method::HEAD, &format!("/sync?FORMAT=csv&QUERY={query}"), &[], "").await;
-    assert_eq!((answer.status, answer.header("content-type")), (200, "text/csv;header=present;charset=utf-8"));
+    assert_eq!(
+        (answer.status, answer.header("content-type")),
+        (200, "text/csv;header=present;charset=utf-8")
+    );
     assert!(answer.bytes.is_empty());
     let answer = door.send(Method::HEAD, "/sync?QUERY=SELEC", &[], "").await;
     assert_eq!(answer.status, 400);

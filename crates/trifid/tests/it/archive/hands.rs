@@ -63,7 +63,8 @@ fn every_format_carries_a_table_out_and_in() {
 
 #[test]
 fn mistakes_at_the_command_line_are_named() {
-    let trifid = Trifid::new().file("bad.csv", "a,b\n1,2,3\n").file("empty.csv", "").file("x.bin", "\u{1}\u{2}");
+    let trifid =
+        Trifid::new().file("bad.csv", "a,b\n1,2,3\n").file("empty.csv", "").file("x.bin", "\u{1}\u{2}");
     for (arguments, expected) in [
         (&["archive", "load", "bad.csv", "--table", "s.t"][..], "line 2"),
         (&["archive", "load", "empty.csv", "--table", "s.t"], "empty.csv"),
@@ -109,7 +110,8 @@ fn a_load_that_is_killed_leaves_the_table_as_it_was() {
 #[test]
 fn a_server_notices_a_new_table() {
     let trifid = Trifid::new().file("stars.csv", &catalogue(50));
-    let serving = trifid.serve(&["serve", "--listen", "127.0.0.1:0", "--set", "archive.reload_interval=20ms"]);
+    let serving =
+        trifid.serve(&["serve", "--listen", "127.0.0.1:0", "--set", "archive.reload_interval=20ms"]);
     let count = || super::ask(&serving, "SELECT COUNT(*) AS n FROM my.stars", "csv");
     assert_eq!(count().status, 400);
     assert_eq!(load(&trifid, "stars.csv", "my.stars").code, Some(0));
@@ -126,7 +128,13 @@ fn a_mapping_makes_obscore() {
     let trifid = Trifid::new();
     let file = |name: &str| format!("{data}/{name}");
     let said = trifid.run(&[
-        "archive", "load", &file("exposures.csv"), "--table", "demo.exposures", "--describe", &file("exposures.toml"),
+        "archive",
+        "load",
+        &file("exposures.csv"),
+        "--table",
+        "demo.exposures",
+        "--describe",
+        &file("exposures.toml"),
     ]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let said = trifid.run(&["archive", "obscore", &file("obscore.toml")]);

@@ -67,7 +67,13 @@ fn bombs_do_not_go_off() {
 fn a_query_without_end_is_ended() {
     let trifid = crate::harness::Trifid::new();
     let serving = trifid.serve(&[
-        "demo", "--port", "0", "--set", "archive.sync_timeout=1s", "--set", "archive.query_memory=64MiB",
+        "demo",
+        "--port",
+        "0",
+        "--set",
+        "archive.sync_timeout=1s",
+        "--set",
+        "archive.query_memory=64MiB",
     ]);
     let query = "SELECT COUNT(*) AS n FROM demo.hipparcos AS a, demo.hipparcos AS b, demo.hipparcos AS c \
                  WHERE a.plx + b.plx + c.plx = 0.123";
@@ -100,7 +106,9 @@ fn upload(serving: &Serving, table: &str) -> Answer {
 fn broken_uploads_are_refused() {
     let (serving, _) = demo();
     let table = |fields: &str, data: &str| {
-        format!("<VOTABLE version=\"1.4\"><RESOURCE><TABLE>{fields}<DATA>{data}</DATA></TABLE></RESOURCE></VOTABLE>")
+        format!(
+            "<VOTABLE version=\"1.4\"><RESOURCE><TABLE>{fields}<DATA>{data}</DATA></TABLE></RESOURCE></VOTABLE>"
+        )
     };
     let field = "<FIELD name=\"n\" datatype=\"int\"/>";
     for broken in [
@@ -118,7 +126,11 @@ fn broken_uploads_are_refused() {
     let good = table(field, "<TABLEDATA><TR><TD>1</TD></TR><TR><TD/></TR></TABLEDATA>");
     assert_eq!(upload(&serving, &good).status, 200);
     refused(
-        &post(&serving, "/tap/sync", &[("LANG", "ADQL"), ("QUERY", "SELECT 1"), ("UPLOAD", "x,http://127.0.0.1:1/t")]),
+        &post(
+            &serving,
+            "/tap/sync",
+            &[("LANG", "ADQL"), ("QUERY", "SELECT 1"), ("UPLOAD", "x,http://127.0.0.1:1/t")],
+        ),
         400,
         "UPLOAD",
     );

@@ -53,7 +53,11 @@ fn a_job_that_fails_says_why() {
     assert_eq!(waited(&serving, &job), "ERROR");
     let error = serving.get(&format!("{job}/error"));
     assert_eq!(error.status, 200);
-    assert!(error.body.contains("there is no table y") && error.body.contains("QUERY_STATUS"), "{}", error.body);
+    assert!(
+        error.body.contains("there is no table y") && error.body.contains("QUERY_STATUS"),
+        "{}",
+        error.body
+    );
     assert!(serving.get(&job).body.contains("there is no table y"));
     serving.stop_cleanly();
 }

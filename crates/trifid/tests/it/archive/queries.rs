@@ -24,8 +24,10 @@ fn cases() -> Vec<Case<'static>> {
             },
             |pair| pair,
         );
-        let counted = head.lines().last().unwrap().strip_prefix("= ").unwrap_or_else(|| panic!("{paragraph}"));
-        let (count, sum) = counted.split_once(" / ").map_or((counted, None), |(count, sum)| (count, Some(sum)));
+        let counted =
+            head.lines().last().unwrap().strip_prefix("= ").unwrap_or_else(|| panic!("{paragraph}"));
+        let (count, sum) =
+            counted.split_once(" / ").map_or((counted, None), |(count, sum)| (count, Some(sum)));
         Case { rows: count.parse().unwrap(), sum: sum.map(|sum| sum.parse().unwrap()), query }
     };
     paragraphs.filter(|paragraph| !paragraph.starts_with('#')).map(case).collect()
@@ -44,7 +46,8 @@ fn the_corpus_has_the_rows_that_were_counted() {
         let mut found = rows(&datafusion, case.query);
         assert_eq!(found.len(), case.rows, "{}", case.query);
         if let Some(sum) = case.sum {
-            let total: f64 = found.iter().map(|row| row.split(',').next().unwrap().parse::<f64>().unwrap()).sum();
+            let total: f64 =
+                found.iter().map(|row| row.split(',').next().unwrap().parse::<f64>().unwrap()).sum();
             assert!((total - sum).abs() <= 1e-9 * sum.abs().max(1.0), "{total} is not {sum}: {}", case.query);
         }
         let mut other = rows(&reference, case.query);
