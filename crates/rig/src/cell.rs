@@ -88,8 +88,8 @@ pub(crate) fn cell_with(load: Load<'_>, side: &str, windows: &[&Window], more: &
         Spread::of(valid.iter().map(|window| of(window))).map(|spread| (*figure, spread))
     });
     let mut figures: BTreeMap<&'static str, Spread> = figures.collect();
-    if let Some(worst) = folded(&valid) {
-        figures.insert("p99.9_us", Spread::once(worst.quantile_us(0.999)));
+    if let Some(worst) = folded(&valid).and_then(|all| Spread::of([all.quantile_us(0.999)])) {
+        figures.insert("p99.9_us", worst);
     }
     Cell {
         name: load.name.to_owned(),

@@ -191,7 +191,8 @@ mod tests {
     #[test]
     fn answers_are_read_in_either_framing() {
         let mut client = sending(
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\nx: y\r\n\r\n\
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\n\r\n\
+              5\r\nhello\r\n1\r\n!\r\n0\r\nx: y\r\n\r\n\
               HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\nno",
         );
         let reply = client.call(b"GET / HTTP/1.1\r\n\r\n").unwrap();

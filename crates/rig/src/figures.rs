@@ -37,8 +37,11 @@ impl Latency {
         self.histogram.len()
     }
 
-    /// The latency in microseconds under which this share of all lies.
+    /// The latency in microseconds under which this share of all lies; no number where there is none.
     pub(crate) fn quantile_us(&self, share: f64) -> f64 {
+        if self.histogram.is_empty() {
+            return f64::NAN;
+        }
         self.histogram.value_at_quantile(share) as f64 / 1000.0
     }
 }
@@ -91,6 +94,11 @@ mod tests {
         check(&[9.0, 1.0, 5.0], Some((5.0, 1.0, 9.0)));
         check(&[4.0, 1.0, 2.0, 100.0], Some((3.0, 1.0, 100.0)));
         check(&[2.0, f64::NAN, 1.0], Some((1.5, 1.0, 2.0)));
+    }
+
+    #[test]
+    fn nothing_has_no_latency() {
+        assert!(Latency::new().quantile_us(0.5).is_nan());
     }
 
     #[test]

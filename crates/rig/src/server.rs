@@ -21,6 +21,7 @@ pub(crate) struct Server {
     name: &'static str,
     child: Child,
     address: SocketAddr,
+    doors: String,
     started: Instant,
 }
 
@@ -39,11 +40,11 @@ impl Server {
         let (sender, found) = mpsc::channel();
         let (words, _) = Words::read(stderr, move |line| {
             if let Some(address) = parse_listening(line) {
-                let _ = sender.send(address);
+                let _ = sender.send((address, parse_doors(line).to_owned()));
             }
         });
         match found.recv_timeout(limits::START_WAIT) {
-            Ok(address) => Ok(Server { name, child, address, started }),
+            Ok((address, doors)) => Ok(Server { name, child, address, doors, started }),
             Err(_) => {
                 process::kill(&mut child);
                 Err(Error::Start { name, reason: format!("no line `{LISTENING}…`; it said: {words}") })
@@ -54,6 +55,11 @@ impl Server {
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Whether it said that it opened this door.
+    pub(crate) fn has_door(&self, door: &str) -> bool {
+        self.doors.split(',').any(|open| open == door)
     }
 
     /// Its process.
@@ -104,9 +110,23 @@ fn parse_listening(line: &str) -> Option<SocketAddr> {
     after.split(|c| !belongs(c)).next()?.parse().ok()
 }
 
+/// The doors that such a line names.
+fn parse_doors(line: &str) -> &str {
+    let named = |c: char| c.is_ascii_lowercase() || c == ',';
+    let after = line.split_once(" doors=").map_or("", |(_, after)| after);
+    after.split(|c| !named(c)).next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_doors_are_found_in_their_line() {
+        let json = r#"{"message":"listening http=127.0.0.1:2 doors=context,archive","target":"x"}"#;
+        assert_eq!(parse_doors(json), "context,archive");
+        assert_eq!(parse_doors("listening http=127.0.0.1:2"), "");
+    }
 
     #[test]
     fn the_address_is_found_in_its_line() {

@@ -117,8 +117,7 @@ fn peer(
     classes: &[Class],
     findings: &mut Findings,
 ) -> Result<Option<Postgres>, Error> {
-    let compared = [Class::Lookup, Class::Cone, Class::Filter, Class::Group];
-    if !classes.iter().any(|class| compared.contains(class)) {
+    if !classes.iter().any(|class| class.has_peer()) {
         return Ok(None);
     }
     match Postgres::start(bench, world, findings) {

@@ -127,6 +127,11 @@ impl Class {
         self != Class::Mix
     }
 
+    /// Whether PostgreSQL is asked the same, by one prepared statement.
+    pub(super) fn has_peer(self) -> bool {
+        matches!(self, Class::Lookup | Class::Cone | Class::Filter | Class::Group)
+    }
+
     /// Whether an answer takes longer to send than to find.
     fn is_long(self) -> bool {
         matches!(self, Class::Rows(_) | Class::Whole(_) | Class::Group)
@@ -204,6 +209,8 @@ impl Tracks {
         for track in &self.tracks {
             let load = Load { name: &self.name, pace: track.pace, clients: track.clients };
             let windows: Vec<&Window> = track.windows.iter().collect();
+            // The peer's rows have no first byte of a body.
+            let more = if track.side == POSTGRES { &[] } else { more };
             findings.cells.push(cell::cell_with(load, track.side, &windows, more));
         }
         for track in self.tracks.iter().filter(|track| track.side != ARCHIVE) {
@@ -285,7 +292,7 @@ fn prepare(
     let (requests, reply) = learn(&mut tap, world, &queries)?;
     let floor =
         class.has_floor().then(|| bench.start_floor("the floor", &reply, &requests, None)).transpose()?;
-    let peer = match postgres {
+    let peer = match postgres.filter(|_| class.has_peer()) {
         Some(postgres) => postgres.side(bench, &world.stars, &queries)?,
         None => None,
     };

@@ -12,9 +12,10 @@ use crate::error::Error;
 use crate::figures::Spread;
 use crate::generator::{Pace, Window};
 use crate::limits;
-use crate::report::Findings;
+use crate::report::{Cell, Findings};
 use crate::request::Requests;
 use crate::verdict::{Bound, Target};
+use std::time::Duration;
 
 const NAME: &str = "overload";
 const RUNNING: usize = 2;
@@ -60,31 +61,41 @@ fn report(
         let what = format!("{answered} answered and {refused} refused: that was no overload");
         return Err(Error::Wrong { name: NAME, what });
     }
-    for (clients, windows) in [(WITHIN, within), (BEYOND, beyond)] {
-        // A generator that is busy with refusals is what is wanted here: no round is void.
-        let counted: Vec<Window> = windows
-            .iter()
-            .map(|window| Window { generator_cpu: std::time::Duration::ZERO, ..window.clone() })
-            .collect();
-        let load = Load { name: NAME, pace: "closed", clients };
-        let mut cell = cell::cell(load, "archive", &counted.iter().collect::<Vec<_>>());
-        for unmeasured in ["generator_busy", "generator_us"] {
-            cell.figures.remove(unmeasured);
-        }
-        let refusals = windows.iter().map(|window| window.refused.count() as f64 / window.wall.as_secs_f64());
-        let slow = windows.iter().filter(|window| window.refused.count() > 0);
-        let figures = [
-            ("refused_per_s", Spread::of(refusals)),
-            ("refused_p99_us", Spread::of(slow.map(|window| window.refused.quantile_us(0.99)))),
-        ];
-        cell.figures.extend(figures.into_iter().filter_map(|(name, spread)| Some((name, spread?))));
-        findings.cells.push(cell);
-    }
+    let (within, beyond) = (judged(within), judged(beyond));
+    findings.cells.push(described(WITHIN, &within));
+    findings.cells.push(described(BEYOND, &beyond));
+    let (within, beyond) = (within.iter().collect::<Vec<_>>(), beyond.iter().collect::<Vec<_>>());
+    let (many, fitting) = (("ten times the clients", &beyond[..]), ("as many as places", &within[..]));
+    findings.ratios.push(cell::ratio(load(BEYOND), "requests_per_s", many, fitting));
     let name =
         "overload at ten times the clients: neither 200 nor 503 with Retry-After, or a connection lost";
     let none = Some(Spread::once(0.0));
     findings.targets.push(Target::judge(name, Bound::AtMost(0.0), None, none, bench.options.judging()));
     Ok(())
+}
+
+/// A generator that is busy with refusals is what is wanted here: no round is void.
+fn judged(windows: &[Window]) -> Vec<Window> {
+    let idle = |window: &Window| Window { generator_cpu: Duration::ZERO, ..window.clone() };
+    windows.iter().map(idle).collect()
+}
+
+fn load(clients: usize) -> Load<'static> {
+    Load { name: NAME, pace: "closed", clients }
+}
+
+fn described(clients: usize, windows: &[Window]) -> Cell {
+    let mut cell = cell::cell(load(clients), "archive", &windows.iter().collect::<Vec<_>>());
+    for unmeasured in ["generator_busy", "generator_us"] {
+        cell.figures.remove(unmeasured);
+    }
+    let refusals = windows.iter().map(|window| window.refused.count() as f64 / window.wall.as_secs_f64());
+    let figures = [
+        ("refused_per_s", Spread::of(refusals)),
+        ("refused_p99_us", Spread::of(windows.iter().map(|window| window.refused.quantile_us(0.99)))),
+    ];
+    cell.figures.extend(figures.into_iter().filter_map(|(name, spread)| Some((name, spread?))));
+    cell
 }
 
 const _: () = assert!(BEYOND <= limits::CLIENTS);
