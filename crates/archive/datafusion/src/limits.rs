@@ -6,6 +6,9 @@ pub const PLAN_RELATIONS: usize = 512;
 /// Optimised plans that are kept.
 pub const PLANS_KEPT: usize = 256;
 
+/// Rows of all tables together below which a query is not worth a second thread.
+pub const WIDE_ROWS: u64 = 64 << 10;
+
 /// Rows below which a scan is not worth a second partition.
 pub const PARTITION_ROWS: usize = 32 << 10;
 

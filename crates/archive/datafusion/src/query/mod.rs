@@ -4,9 +4,10 @@
 //! plan       from the tree to a logical plan
 //! scalar     expressions of the tree as functions; `aggregate`, `normal`, `only`: the other functions
 //! source     a table in a logical plan; scan: its rows
-//! bucket     the join by place on the sky
+//! bucket     the join by place on the sky; sift: a filter that stays where it was put
 //! planner    from our logical nodes to plans that run
 //! session    DataFusion set up: rules, memory, threads
+//! plans      plans that are kept for other constants
 //! ```
 
 mod aggregate;
@@ -17,9 +18,11 @@ mod normal;
 mod only;
 mod plan;
 mod planner;
+mod plans;
 mod scalar;
 mod scan;
 mod session;
+mod sift;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -33,77 +36,104 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::LogicalPlan;
 use futures_util::StreamExt as _;
 use trifid_archive_adql::types::Field;
 use trifid_archive_engine::QueryError;
 use trifid_archive_engine::backend::{BatchStream, QueryBackend, Run};
+use trifid_archive_engine::reference::{Interpreter, Limits};
 use trifid_archive_model::batch;
 use trifid_base_runtime::entropy::Entropy;
 
 use error::outward;
 use plan::{Planned, Refused, Take, Value};
+use plans::{Key, Plans};
 pub use session::Options;
-use session::{Session, Width, bind};
+use session::{Session, bind};
 
 /// DataFusion behind the engine's port.
 pub struct DataFusionBackend {
     session: Session,
     entropy: Arc<dyn Entropy>,
+    plans: Plans,
+    /// For the few trees that DataFusion has no plan for.
+    reference: Interpreter,
 }
 
 impl DataFusionBackend {
     /// DataFusion with these options.
     pub fn new(options: &Options, entropy: Arc<dyn Entropy>) -> Result<Self, QueryError> {
-        Ok(Self { session: Session::new(options).map_err(|error| outward(&error))?, entropy })
+        let session = Session::new(options).map_err(|error| outward(&error))?;
+        let bytes = usize::try_from(options.memory).unwrap_or(usize::MAX);
+        let limits = Limits { bytes: bytes.min(Limits::default().bytes), ..Limits::default() };
+        let reference = Interpreter::new(limits, entropy.next_u64());
+        Ok(Self { session, entropy, plans: Plans::new(), reference })
     }
 
     async fn start(&self, run: Run) -> Result<BatchStream, QueryError> {
-        let planned = self.plan(&run)?;
-        let rows = self.rows(&planned, Width::All).await?;
-        Ok(shaped(rows, &run.query.fields))
+        let fields = run.query.fields.clone();
+        match self.planned(&run).await {
+            Ok(rows) => Ok(shaped(rows, &fields)),
+            Err(Refused::Query(error)) => Err(error),
+            Err(Refused::Engine(error)) => Err(outward(&error)),
+            Err(Refused::Unsupported(what)) => {
+                tracing::debug!(what, "a query is left to the interpreter");
+                self.reference.run(run).await
+            }
+        }
     }
 
-    fn plan(&self, run: &Run) -> Result<Planned, QueryError> {
-        let planned = plan::plan(&run.query, &run.tables, self.entropy.next_u64(), run.limit);
-        planned.and_then(|planned| self.optimized(planned)).map_err(refused)
+    async fn planned(&self, run: &Run) -> Result<SendableRecordBatchStream, Refused> {
+        let planned = self.plan(run)?;
+        Ok(self.rows(&planned).await?)
+    }
+
+    fn plan(&self, run: &Run) -> Result<Planned, Refused> {
+        let seed = self.entropy.next_u64();
+        let key = Key::of(run);
+        if let Some(key) = &key
+            && let Some(planned) = self.plans.get(key, &run.query, seed)?
+        {
+            return Ok(planned);
+        }
+        let planned = self.optimized(plan::plan(&run.query, &run.tables, seed, run.limit)?)?;
+        if let Some(key) = key.filter(|_| planned.reusable) {
+            self.plans.put(key, &planned);
+        }
+        Ok(planned)
     }
 
     fn optimized(&self, planned: Planned) -> Result<Planned, Refused> {
-        let Planned { plan, values } = planned;
         let value = |value: Value| Ok(Value { planned: self.optimized(value.planned)?, ..value });
-        let values = values.into_iter().map(value).collect::<Result<_, Refused>>()?;
-        Ok(Planned { plan: self.session.optimize(plan)?, values })
+        let values = planned.values.into_iter().map(value).collect::<Result<_, Refused>>()?;
+        Ok(Planned { plan: self.session.optimize(planned.plan)?, values, ..planned })
     }
 
     /// The rows of a plan, once the values that it needs have been run.
     fn rows<'a>(
         &'a self,
         planned: &'a Planned,
-        width: Width,
     ) -> Pin<Box<dyn Future<Output = Result<SendableRecordBatchStream, QueryError>> + Send + 'a>> {
         Box::pin(async move {
             let mut values = Vec::new();
             for value in &planned.values {
-                values.push(self.value(value, width).await?);
+                values.push(self.value(value).await?);
             }
-            self.run_plan(planned.plan.clone(), &values, width).await.map_err(|error| outward(&error))
+            self.run_plan(planned, &values).await.map_err(|error| outward(&error))
         })
     }
 
     async fn run_plan(
         &self,
-        plan: LogicalPlan,
+        planned: &Planned,
         values: &[ScalarValue],
-        width: Width,
     ) -> datafusion::error::Result<SendableRecordBatchStream> {
-        let plan = bind(plan, values)?;
-        let physical = self.session.physical(&plan, width).await?;
-        self.session.execute(physical, width)
+        let plan = bind(planned.plan.clone(), values)?;
+        let physical = self.session.physical(&plan, planned.width).await?;
+        self.session.execute(physical, planned.width)
     }
 
-    async fn value(&self, value: &Value, width: Width) -> Result<ScalarValue, QueryError> {
-        let mut rows = self.rows(&value.planned, width).await?;
+    async fn value(&self, value: &Value) -> Result<ScalarValue, QueryError> {
+        let mut rows = self.rows(&value.planned).await?;
         let mut found: Option<ArrayRef> = None;
         while let Some(batch) = rows.next().await {
             let batch = batch.map_err(|error| outward(&error))?;
@@ -127,14 +157,6 @@ impl DataFusionBackend {
 impl QueryBackend for DataFusionBackend {
     fn run(&self, run: Run) -> Pin<Box<dyn Future<Output = Result<BatchStream, QueryError>> + Send + '_>> {
         Box::pin(self.start(run))
-    }
-}
-
-fn refused(refused: Refused) -> QueryError {
-    match refused {
-        Refused::Query(error) => error,
-        Refused::Engine(error) => outward(&error),
-        Refused::Unsupported(what) => QueryError::invalid(format!("the archive cannot run {what}")),
     }
 }
 

@@ -4,7 +4,6 @@ use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_schema::DataType;
-use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::{
     ColumnarValue, Expr as Logical, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
@@ -20,9 +19,9 @@ pub(crate) fn several() -> QueryError {
 }
 
 /// The value, of so many rows (NULL for none), or what it is without rows.
-pub(crate) fn only(value: Logical, rows: Logical, without: Option<ScalarValue>) -> Logical {
+pub(crate) fn only(value: Logical, rows: Logical, without: Option<Logical>) -> Logical {
     let mut arguments = vec![value, rows];
-    arguments.extend(without.map(|value| Logical::Literal(value, None)));
+    arguments.extend(without);
     let signature = Signature::new(TypeSignature::UserDefined, Volatility::Immutable);
     ScalarUDF::new_from_impl(Only { signature }).call(arguments)
 }

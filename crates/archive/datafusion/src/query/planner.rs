@@ -18,6 +18,7 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::bucket::{BucketJoin, BucketJoinExec, Conditions, Side};
 use super::error::inward;
 use super::scan::{Asked, Scan};
+use super::sift::{Sift, SiftExec};
 use super::source::Source;
 
 /// Plans our nodes.
@@ -34,10 +35,14 @@ impl ExtensionPlanner for Planner {
         session: &dyn Session,
         context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let Some(join) = node.as_any().downcast_ref::<BucketJoin>() else { return Ok(None) };
-        let [left, right] = inputs else { return internal_err!("a bucket join has two inputs") };
         let exprs =
             |expr: &Expr, schema: &DFSchema| planner.create_physical_expr(expr, schema, session, context);
+        if let (Some(sift), [input]) = (node.as_any().downcast_ref::<Sift>(), inputs) {
+            let predicate = exprs(&sift.predicate, sift.input.schema())?;
+            return Ok(Some(Arc::new(SiftExec::new(predicate, input.clone()))));
+        }
+        let Some(join) = node.as_any().downcast_ref::<BucketJoin>() else { return Ok(None) };
+        let [left, right] = inputs else { return internal_err!("a bucket join has two inputs") };
         let conditions = conditions(join, left, right, &exprs)?;
         let schema = Arc::new(join.schema.as_arrow().clone());
         let exec = BucketJoinExec::new(left.clone(), right.clone(), Arc::new(conditions), schema)?;
@@ -61,19 +66,21 @@ impl ExtensionPlanner for Planner {
             filters,
             fetch: scan.fetch,
             partitions: session.config().target_partitions(),
-            seed: source.seed,
         };
         let schema = datafusion::logical_expr::TableSource::schema(source);
         Ok(Some(Arc::new(Scan::new(source.table.clone(), &schema, asked).map_err(inward)?)))
     }
 }
 
+/// Makes expressions over a schema ready to run.
+type Exprs<'a> = dyn Fn(&Expr, &DFSchema) -> Result<Arc<dyn PhysicalExpr>> + 'a;
+
 /// What a join's conditions are over the columns that come in.
 fn conditions(
     join: &BucketJoin,
     left: &Arc<dyn ExecutionPlan>,
     right: &Arc<dyn ExecutionPlan>,
-    exprs: &dyn Fn(&Expr, &DFSchema) -> Result<Arc<dyn PhysicalExpr>>,
+    exprs: &Exprs<'_>,
 ) -> Result<Conditions> {
     let (left_schema, right_schema) = (join.left.schema(), join.right.schema());
     let place = &join.place;

@@ -19,14 +19,13 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use trifid_archive_adql::lift;
-use trifid_archive_adql::tree::{ColumnRef, Expr, Kind};
+use trifid_archive_adql::tree::{ColumnRef, Expr, Kind, Value};
 use trifid_archive_adql::types::Type;
 use trifid_archive_engine::QueryError;
 use trifid_archive_engine::eval::{self, Cells, Context, Input};
 use trifid_archive_model::batch::physical;
 
 use super::error::inward;
-use super::fallible;
 
 /// What happens to a row whose value cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +46,8 @@ pub(crate) struct Scalar {
     /// Where its random numbers come from.
     pub(crate) context: Context,
     hash: u64,
+    /// Tells it from every other: DataFusion calls columns by the functions that they come from.
+    name: String,
     signature: Signature,
     rows: AtomicU64,
 }
@@ -61,14 +62,22 @@ impl Scalar {
     pub(crate) fn new(expr: Arc<Expr>, failure: Failure, context: Context) -> Self {
         let volatility = if lift::is_volatile(&expr) { Volatility::Volatile } else { Volatility::Immutable };
         let hash = hash(&expr);
+        let name = format!("adql_{hash:016x}_{}_{}", failure as u8, context.place);
         let signature = Signature::new(TypeSignature::UserDefined, volatility);
-        Self { expr, failure, context, hash, signature, rows: AtomicU64::new(0) }
+        Self { expr, failure, context, hash, name, signature, rows: AtomicU64::new(0) }
     }
 
     /// The same, where no planner moves it.
     pub(crate) fn pinned(mut self) -> Self {
         self.signature = Signature::new(TypeSignature::UserDefined, Volatility::Volatile);
         self
+    }
+
+    /// The same with another expression of the same form, and with random numbers from elsewhere.
+    pub(crate) fn with(&self, expr: Expr, seed: u64) -> Self {
+        let context = Context { seed, ..self.context };
+        let signature = self.signature.clone();
+        Self { signature, ..Self::new(Arc::new(expr), self.failure, context) }
     }
 
     /// A call of it.
@@ -80,11 +89,6 @@ impl Scalar {
     pub(crate) fn of(function: &ScalarUDF) -> Option<&Self> {
         let inner: &dyn Any = function.inner().as_ref();
         inner.downcast_ref()
-    }
-
-    /// Whether it may end the query.
-    pub(crate) fn is_fallible(&self) -> bool {
-        self.failure == Failure::Raise && fallible::is_fallible(&self.expr)
     }
 
     fn compute(&self, arguments: &Arguments<'_>) -> Result<Cells, QueryError> {
@@ -135,7 +139,7 @@ impl Hash for Scalar {
     }
 }
 
-/// A hash of the expression's form: values of constants are left out.
+/// A hash of the whole expression.
 fn hash(expr: &Expr) -> u64 {
     let mut hasher = DefaultHasher::new();
     form(expr, &mut hasher);
@@ -150,15 +154,29 @@ fn form(expr: &Expr, hasher: &mut DefaultHasher) {
         Kind::Call(function, _) => function.hash(hasher),
         Kind::Arithmetic(operator, ..) => operator.hash(hasher),
         Kind::Compare(comparison, ..) => comparison.hash(hasher),
-        Kind::Literal(literal) => literal.slot.hash(hasher),
+        Kind::Literal(literal) => {
+            literal.slot.hash(hasher);
+            value(&literal.value, hasher);
+        }
+        Kind::Like { ignore_case, .. } => ignore_case.hash(hasher),
         _ => {}
     }
     lift::each_child(expr, &mut |one| form(one, hasher));
 }
 
+fn value(value: &Value, hasher: &mut DefaultHasher) {
+    match value {
+        Value::Null => {}
+        Value::Boolean(truth) => truth.hash(hasher),
+        Value::Integer(number) => number.hash(hasher),
+        Value::Double(number) => number.to_bits().hash(hasher),
+        Value::Text(text) => text.hash(hasher),
+    }
+}
+
 impl ScalarUDFImpl for Scalar {
     fn name(&self) -> &str {
-        "adql"
+        &self.name
     }
 
     fn signature(&self) -> &Signature {

@@ -32,23 +32,21 @@ pub(crate) fn column_name(place: usize) -> String {
 pub(crate) struct Source {
     /// The table.
     pub(crate) table: Arc<Table>,
-    /// Where random numbers of its conditions come from.
-    pub(crate) seed: u64,
     schema: SchemaRef,
 }
 
 impl Source {
     /// A table in a plan.
-    pub(crate) fn new(table: Arc<Table>, seed: u64) -> Self {
+    pub(crate) fn new(table: Arc<Table>) -> Self {
         let fields = table.head.fields.iter().enumerate();
         let fields = fields.map(|(at, field)| ArrowField::new(column_name(at), physical(field.ty), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Self { table, seed, schema }
+        Self { table, schema }
     }
 
     /// The conditions as the scan evaluates them; `None` if it cannot.
     pub(crate) fn filters(&self, conditions: &[Logical]) -> Option<Filters> {
-        let mut import = Import { source: self, constants: Vec::new() };
+        let mut import = Import { source: self, constants: Vec::new(), seed: 0 };
         let (mut exact, mut lenient) = (Vec::new(), Vec::new());
         for condition in conditions {
             let deferred = function(condition).is_some_and(|one| one.failure == Failure::Defer);
@@ -57,7 +55,7 @@ impl Source {
         }
         // What cannot fail decides first; the evaluator then leaves the others the rows that are undecided.
         exact.sort_by_key(is_fallible);
-        Some(Filters { exact, lenient, constants: import.constants })
+        Some(Filters { exact, lenient, constants: import.constants, seed: import.seed })
     }
 }
 
@@ -84,6 +82,8 @@ pub(crate) struct Filters {
     pub(crate) lenient: Vec<Expr>,
     /// Values that the tree has no literal for: the columns of relation 1, one row each.
     pub(crate) constants: Vec<ArrayRef>,
+    /// Where random numbers come from.
+    pub(crate) seed: u64,
 }
 
 impl Filters {
@@ -110,6 +110,7 @@ pub(crate) fn function(expr: &Logical) -> Option<&Scalar> {
 struct Import<'a> {
     source: &'a Source,
     constants: Vec<ArrayRef>,
+    seed: u64,
 }
 
 impl Import<'_> {
@@ -142,6 +143,7 @@ impl Import<'_> {
     }
 
     fn call(&mut self, function: &Scalar, arguments: &[Logical]) -> Option<Expr> {
+        self.seed = self.seed.max(function.context.seed);
         let mut types: HashMap<u32, Type> = HashMap::new();
         argument_types(&function.expr, &mut types);
         let mut values = Vec::with_capacity(arguments.len());
@@ -185,7 +187,7 @@ const fn literal(value: Value) -> Kind {
 }
 
 /// A value that the tree has a literal for.
-fn tree_value(value: &ScalarValue) -> Option<Value> {
+pub(crate) fn tree_value(value: &ScalarValue) -> Option<Value> {
     Some(match value {
         value if value.is_null() => Value::Null,
         ScalarValue::Boolean(Some(value)) => Value::Boolean(*value),

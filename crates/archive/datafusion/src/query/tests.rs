@@ -1,9 +1,10 @@
 //! Queries on DataFusion and on the reference interpreter: the answers are the same.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::{Array, RecordBatch};
 use futures_util::StreamExt as _;
+use tokio::runtime::{Builder, Runtime};
 use trifid_archive_adql::language::Language;
 use trifid_archive_adql::parser::parse;
 use trifid_archive_adql::resolve::{Options as Resolving, resolve};
@@ -17,6 +18,8 @@ use trifid_base_runtime::entropy::SeededEntropy;
 use super::{DataFusionBackend, Options};
 
 pub(super) mod corpus;
+mod generated;
+mod running;
 pub(super) mod tables;
 
 /// DataFusion for tests.
@@ -49,8 +52,11 @@ pub(super) fn run(
     })
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap()
+/// Where all tests run their queries.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: LazyLock<Runtime> =
+        LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap());
+    &RUNTIME
 }
 
 /// A value of an answer.

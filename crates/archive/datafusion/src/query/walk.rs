@@ -100,33 +100,63 @@ fn conditions<'t>(join: &'t Join, f: &mut dyn FnMut(&'t Expr)) {
     }
 }
 
-/// Calls `f` with every literal of a query, in an order that depends on its form alone.
-pub(crate) fn literals_of_query(query: &Query, f: &mut dyn FnMut(&Literal)) {
-    query.offset.iter().chain(&query.top).for_each(&mut *f);
+/// Calls `f` with every constant of a query that an expression holds, and its type.
+pub(crate) fn literals_of_query<'t>(query: &'t Query, f: &mut dyn FnMut(&'t Literal, Type)) {
+    each_select(query, &mut |select| expressions(select, &mut |expr| literals(expr, f)));
+}
+
+fn literals<'t>(expr: &'t Expr, f: &mut dyn FnMut(&'t Literal, Type)) {
+    if let Kind::Literal(literal) = &expr.kind {
+        f(literal, expr.ty);
+    }
+    each_child(expr, &mut |one| literals(one, f));
+    if let Some(query) = subquery(expr) {
+        literals_of_query(query, f);
+    }
+}
+
+/// Calls `f` with each select of a query that is not inside an expression.
+fn each_select<'t>(query: &'t Query, f: &mut dyn FnMut(&'t Select)) {
     match &query.body {
         Body::Set { left, right, .. } => {
-            literals_of_query(left, f);
-            literals_of_query(right, f);
+            each_select(left, f);
+            each_select(right, f);
         }
         Body::Select(select) => {
-            expressions(select, &mut |expr| literals(expr, f));
+            f(select);
             for relation in &select.relations {
                 if let Relation::Query(query) = relation {
-                    literals_of_query(query, f);
+                    each_select(query, f);
                 }
             }
         }
     }
 }
 
-/// Calls `f` with every literal of an expression.
-pub(crate) fn literals(expr: &Expr, f: &mut dyn FnMut(&Literal)) {
-    if let Kind::Literal(literal) = &expr.kind {
-        f(literal);
+/// Calls `f` with OFFSET and TOP of a query and all queries in it.
+pub(crate) fn counts_of_query(query: &Query, f: &mut dyn FnMut(Option<&Literal>)) {
+    f(query.offset.as_ref());
+    f(query.top.as_ref());
+    match &query.body {
+        Body::Set { left, right, .. } => {
+            counts_of_query(left, f);
+            counts_of_query(right, f);
+        }
+        Body::Select(select) => {
+            expressions(select, &mut |expr| counts(expr, f));
+            for relation in &select.relations {
+                if let Relation::Query(query) = relation {
+                    counts_of_query(query, f);
+                }
+            }
+        }
     }
-    each_child(expr, &mut |one| literals(one, f));
+}
+
+fn counts(expr: &Expr, f: &mut dyn FnMut(Option<&Literal>)) {
+    each_child(expr, &mut |one| counts(one, f));
     if let Some(query) = subquery(expr) {
-        literals_of_query(query, f);
+        counts_of_query(query, f);
     }
 }
 

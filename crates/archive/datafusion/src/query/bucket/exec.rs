@@ -20,6 +20,7 @@ use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, apply_expression_roots,
@@ -33,6 +34,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::OnceCell;
 
 use super::table::{Buckets, Radii};
+use crate::query::scan::{Sky, tell};
 
 /// One of the two inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,17 +134,43 @@ pub(crate) struct BucketJoinExec {
     right: Arc<dyn ExecutionPlan>,
     conditions: Arc<Conditions>,
     output: Output,
+    /// Whom to tell where partners may be.
+    sky: Option<Arc<Sky>>,
     properties: Arc<PlanProperties>,
     built: Arc<OnceCell<Arc<Built>>>,
 }
 
 impl BucketJoinExec {
-    /// A join of two inputs.
+    /// A join of two inputs. The scan under the larger one is told where partners may be, if it can use it.
     pub(crate) fn new(
         left: Arc<dyn ExecutionPlan>,
         right: Arc<dyn ExecutionPlan>,
         conditions: Arc<Conditions>,
         schema: SchemaRef,
+    ) -> Result<Self> {
+        let plain = Self::with_sky(left, right, conditions, schema.clone(), None)?;
+        let sky = Arc::new(Sky::default());
+        let [lon, lat] = &plain.conditions.probe_at;
+        let (Some(lon), Some(lat), true) =
+            (lon.downcast_ref::<Column>(), lat.downcast_ref::<Column>(), plain.output.needs_partners_only())
+        else {
+            return Ok(plain);
+        };
+        match tell(plain.probe(), lon.index(), lat.index(), &sky) {
+            Some(told) if plain.conditions.build_left => {
+                Self::with_sky(plain.left, told, plain.conditions, schema, Some(sky))
+            }
+            Some(told) => Self::with_sky(told, plain.right, plain.conditions, schema, Some(sky)),
+            None => Ok(plain),
+        }
+    }
+
+    fn with_sky(
+        left: Arc<dyn ExecutionPlan>,
+        right: Arc<dyn ExecutionPlan>,
+        conditions: Arc<Conditions>,
+        schema: SchemaRef,
+        sky: Option<Arc<Sky>>,
     ) -> Result<Self> {
         let Some(output) = Output::of(conditions.kind, conditions.build_left) else {
             return internal_err!("no bucket join of kind {}", conditions.kind);
@@ -155,7 +183,7 @@ impl BucketJoinExec {
             Boundedness::Bounded,
         );
         let properties = Arc::new(properties);
-        Ok(Self { left, right, conditions, output, properties, built: Arc::default() })
+        Ok(Self { left, right, conditions, output, sky, properties, built: Arc::default() })
     }
 
     fn build(&self) -> &Arc<dyn ExecutionPlan> {
@@ -225,7 +253,8 @@ impl ExecutionPlan for BucketJoinExec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let inputs: std::result::Result<[Arc<dyn ExecutionPlan>; 2], _> = children.try_into();
         let Ok([left, right]) = inputs else { return internal_err!("a bucket join has two inputs") };
-        Ok(Arc::new(Self::new(left, right, self.conditions.clone(), self.schema())?))
+        let sky = self.sky.clone();
+        Ok(Arc::new(Self::with_sky(left, right, self.conditions.clone(), self.schema(), sky)?))
     }
 
     fn with_new_children(
@@ -244,6 +273,7 @@ impl ExecutionPlan for BucketJoinExec {
             input: self.build().clone(),
             partitions: self.properties.partitioning.partition_count(),
             built: self.built.clone(),
+            sky: self.sky.clone(),
             context: context.clone(),
         };
         let joining = Joining {
@@ -294,6 +324,7 @@ struct Building {
     input: Arc<dyn ExecutionPlan>,
     partitions: usize,
     built: Arc<OnceCell<Arc<Built>>>,
+    sky: Option<Arc<Sky>>,
     context: Arc<TaskContext>,
 }
 
@@ -335,6 +366,9 @@ impl Building {
         };
         let buckets = Buckets::new(&lon, &lat, &radii);
         memory.try_resize(batch.get_array_memory_size() + buckets.bytes())?;
+        if let Some(sky) = &self.sky {
+            sky.tell(buckets.ranges());
+        }
         let words = if self.output.remembers_build() { rows.div_ceil(64) } else { 0 };
         Ok(Built {
             batch,
@@ -371,7 +405,7 @@ struct Joining {
 enum Phase {
     Begin(Building),
     Probe(Arc<Built>),
-    Look(Arc<Built>, Look),
+    Look(Arc<Built>, Box<Look>),
     Rest(Arc<Built>, usize),
     End,
 }
@@ -403,7 +437,7 @@ impl Joining {
             match std::mem::replace(&mut self.phase, Phase::End) {
                 Phase::Begin(building) => self.phase = Phase::Probe(building.built().await?),
                 Phase::Probe(built) => match self.probe.next().await {
-                    Some(batch) => self.phase = Phase::Look(built, self.look(batch?)?),
+                    Some(batch) => self.phase = Phase::Look(built, Box::new(self.look(batch?)?)),
                     None if self.is_last(&built) => self.phase = Phase::Rest(built, 0),
                     None => {}
                 },
@@ -447,7 +481,7 @@ impl Joining {
             }
         }
         for (probe, build) in pairs.probe.chunks(self.rows).zip(pairs.build.chunks(self.rows)) {
-            self.judge(built, look, probe.to_vec().into(), build.to_vec().into())?;
+            self.judge(built, look, &probe.to_vec().into(), &build.to_vec().into())?;
         }
         let done = look.next == look.batch.num_rows();
         if done {
@@ -461,17 +495,17 @@ impl Joining {
         &mut self,
         built: &Built,
         look: &mut Look,
-        probe: UInt32Array,
-        build: UInt32Array,
+        probe: &UInt32Array,
+        build: &UInt32Array,
     ) -> Result<()> {
-        let true_for = self.condition(built, look, &probe, &build)?;
+        let true_for = self.condition(built, look, probe, build)?;
         if true_for.true_count() == 0 {
             return Ok(());
         }
         let kept = |places: &UInt32Array| -> Result<UInt32Array> {
             Ok(arrow_select::filter::filter(places, &true_for)?.as_primitive().clone())
         };
-        let (probe, build) = (kept(&probe)?, kept(&build)?);
+        let (probe, build) = (kept(probe)?, kept(build)?);
         for row in probe.values() {
             if let Some(partnered) = look.partnered.get_mut(*row as usize) {
                 *partnered = true;

@@ -20,6 +20,9 @@ const CHORD_SLACK: f64 = 4e-15;
 /// A unit vector.
 type Vector = [f64; 3];
 
+/// Rows with their positions and radii.
+type Members = Vec<(u32, Point, f64)>;
+
 type CellMap = HashMap<u64, (u32, u32), BuildHasherDefault<Mix>>;
 
 /// Rows by where they are.
@@ -62,7 +65,7 @@ impl Buckets {
         let mut vectors = vec![[0.0; 3]; rows];
         let mut limits = vec![0.0; rows];
         let mut everywhere = Vec::new();
-        let mut by_order: HashMap<u8, Vec<(u32, Point, f64)>> = HashMap::new();
+        let mut by_order: HashMap<u8, Members> = HashMap::new();
         for row in 0..rows {
             let (Some(point), Some(radius)) = (position(lon, lat, row), radii.of(row)) else { continue };
             vectors[row] = vector(&point);
@@ -136,7 +139,7 @@ fn order(radius: f64) -> Option<u8> {
 }
 
 /// Rows of each order, those of rare orders moved to wider cells.
-fn classes(by_order: HashMap<u8, Vec<(u32, Point, f64)>>) -> Vec<(u8, Vec<(u32, Point, f64)>)> {
+fn classes(by_order: HashMap<u8, Members>) -> Vec<(u8, Members)> {
     let mut classes: Vec<_> = by_order.into_iter().collect();
     classes.sort_unstable_by_key(|(order, _)| *order);
     while classes.len() > CLASSES_MAX {
@@ -148,7 +151,7 @@ fn classes(by_order: HashMap<u8, Vec<(u32, Point, f64)>>) -> Vec<(u8, Vec<(u32, 
 }
 
 impl Class {
-    fn new((order, members): (u8, Vec<(u32, Point, f64)>)) -> Self {
+    fn new((order, members): (u8, Members)) -> Self {
         let mut entries: Vec<(u64, u32)> = Vec::with_capacity(members.len() * 2);
         for (row, point, radius) in members {
             for cell in touched(&point, radius, order) {

@@ -2,8 +2,8 @@
 //!
 //! Such a subquery means something for each combination of values that the select around it brings. If equations alone
 //! tie it, its rows carry their side of the equations along: they are grouped, told apart and counted by it, and the
-//! result is joined. Otherwise the distinct combinations are computed first and joined into the subquery, under whatever
-//! conditions tie it, and carried along likewise: every correlation of a select can be cut loose so, at the price of
+//! result is joined. Otherwise the distinct combinations are computed first and joined into the subquery, under
+//! whatever conditions tie it, and carried along likewise: every correlation of a select can be cut loose so, at the price of
 //! computing the outer rows twice.
 
 use std::collections::BTreeSet;
@@ -22,7 +22,6 @@ use trifid_archive_adql::lift;
 use trifid_archive_adql::tree::{Aggregate, Body, ColumnRef, Expr, Kind, Literal, Query, Select, Value};
 use trifid_archive_adql::types::Type;
 use trifid_archive_engine::QueryError;
-use trifid_archive_engine::eval;
 
 use super::from::{Conjunct, Side, equation};
 use super::select::{check_columns, count, distinct, item_types, sort_keys};
@@ -53,7 +52,7 @@ impl<'t> Translator<'t> {
         let is_tie = |one: &Conjunct<'_>| !one.relations.iter().all(|relation| own(*relation));
         let (ties, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(is_tie);
         let bound = match self.equations(select, &ties)? {
-            Some((keys, bound)) if !self.reaches_out(select)? => {
+            Some([keys, bound]) if !self.reaches_out(select)? => {
                 let rows = self.remaining(side.plan, rest)?;
                 Bound { rows, keys, bound, nulls: NullEquality::NullEqualsNothing, shown: Vec::new() }
             }
@@ -74,7 +73,7 @@ impl<'t> Translator<'t> {
         &mut self,
         select: &Select,
         ties: &[Conjunct<'t>],
-    ) -> Result<Option<(Vec<Logical>, Vec<Logical>)>, Refused> {
+    ) -> Result<Option<[Vec<Logical>; 2]>, Refused> {
         let own = self.own_relations(select);
         let (mut keys, mut bound) = (Vec::new(), Vec::new());
         for one in ties {
@@ -84,7 +83,7 @@ impl<'t> Translator<'t> {
             keys.push(self.key(out)?);
             bound.push(self.key(within)?);
         }
-        Ok((!keys.is_empty()).then_some((keys, bound)))
+        Ok((!keys.is_empty()).then_some([keys, bound]))
     }
 
     /// Whether something besides the conditions reads a column of a select further out.
@@ -135,7 +134,7 @@ impl<'t> Translator<'t> {
         let number = self.number(1)?;
         let key = |ty: Type, expr: &Logical| normal(expr.clone(), ty);
         let keys: Vec<Logical> = outer.iter().map(|(_, _, ty, expr)| key(*ty, expr)).collect();
-        check_columns(&keys, [plan])?;
+        check_columns(&keys, &[plan])?;
         let columns = keys.iter().enumerate().map(|(at, key)| named(key.clone(), number, at)).collect();
         let combinations = distinct(project(columns, plan.clone())?, number, 0..keys.len())?;
         let mut shown = Vec::new();
@@ -216,17 +215,43 @@ impl<'t> Translator<'t> {
             Some(select) => {
                 columns.push(named(item, result, 0));
                 columns.push(named(lit(1i64), result, 1));
-                (project(columns, tied.plan)?, without_rows(select)?)
+                (project(columns, tied.plan)?, self.without_rows(select)?)
             }
             None => (counted(columns, item, tied.plan, result)?, None),
         };
-        check_columns(keys.iter().map(|key| &key.0), [&plan])?;
+        check_columns(keys.iter().map(|key| &key.0), &[&plan])?;
         let (left, right) = (Arc::new(plan), Arc::new(right));
         let on = JoinConstraint::On;
         let join = Joining::try_new(left, right, keys, None, JoinType::Left, on, tied.nulls, false)?;
         let value = Logical::Column(column(result, 0));
         let rows = Logical::Column(column(result, 1));
         Ok((LogicalPlan::Join(join), only(value, rows, without)))
+    }
+}
+
+impl Translator<'_> {
+    /// What an aggregate of all rows is where there are none: NULL, or what a count of 0 makes of it.
+    fn without_rows(&mut self, select: &Select) -> Result<Option<Logical>, Refused> {
+        let nothing = |expr: &Expr| {
+            let expr = without(expr, select);
+            let known = lift::is_constant(&expr);
+            known.then_some(expr).ok_or(Refused::Unsupported("an aggregate of nothing and an outer column"))
+        };
+        let Some(having) = &select.having else {
+            let item =
+                select.items.first().ok_or_else(|| QueryError::internal("a subquery without an item"))?;
+            let counts = select.aggregates.iter().any(|one| one.aggregator == Aggregator::Count);
+            // Without a count it is NULL in nearly all cases, but COALESCE may make something of that.
+            let plain = matches!(item.kind, Kind::Aggregate(_)) && !counts;
+            return if plain { Ok(None) } else { self.expr(&nothing(item)?).map(Some) };
+        };
+        // A group that HAVING left out and one without rows look the same from outside.
+        self.reusable = false;
+        let kept = super::expr::constant(&nothing(having)?)?;
+        if ScalarValue::try_from_array(&kept, 0)? == ScalarValue::Boolean(Some(true)) {
+            return Err(Refused::Unsupported("HAVING that an aggregate of nothing fulfils"));
+        }
+        Ok(None)
     }
 }
 
@@ -265,27 +290,6 @@ fn whole_table(query: &Query) -> Option<&Select> {
         Body::Select(select) if select.grouped && select.keys.is_empty() => Some(select),
         _ => None,
     }
-}
-
-/// What an aggregate of all rows is where there are none: NULL, or a count of 0.
-fn without_rows(select: &Select) -> Result<Option<ScalarValue>, Refused> {
-    let nothing = |expr: &Expr| -> Result<ScalarValue, Refused> {
-        let expr = without(expr, select);
-        if !eval::is_constant(&expr) {
-            return Err(Refused::Unsupported("an aggregate of nothing together with an outer column"));
-        }
-        let array = super::expr::constant(&expr)?;
-        Ok(ScalarValue::try_from_array(&array, 0)?)
-    };
-    if let Some(having) = &select.having
-        && nothing(having)? == ScalarValue::Boolean(Some(true))
-    {
-        // A group that HAVING left out and one without rows look the same from outside.
-        return Err(Refused::Unsupported("HAVING that an aggregate of nothing fulfils"));
-    }
-    let item = select.items.first().ok_or_else(|| QueryError::internal("a subquery without an item"))?;
-    let value = if select.having.is_some() { None } else { Some(nothing(item)?) };
-    Ok(value.filter(|value| !value.is_null()))
 }
 
 /// The expression with its aggregates as they are without rows.

@@ -70,7 +70,7 @@ impl Translator<'_> {
                 self.grouped(scope.select.keys.len() + index).map(Some)
             }
             Kind::Exists(_) | Kind::Scalar(_) | Kind::InQuery(..) => {
-                let known = self.attached.get(&std::ptr::from_ref(expr));
+                let known = self.attached.get(&self.here(expr));
                 known.cloned().map(Some).ok_or(Refused::Unsupported("a subquery in this place"))
             }
             _ => Ok(None),

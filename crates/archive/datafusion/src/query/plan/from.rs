@@ -14,12 +14,12 @@ use datafusion::logical_expr::{
     Expr as Logical, Filter, Join as Joining, JoinConstraint, LogicalPlan, TableScanBuilder,
 };
 use trifid_archive_adql::lift::{self, used_columns};
-use trifid_archive_adql::tree::{Comparison, Expr, Join, JoinKind, Kind, Relation, Select};
+use trifid_archive_adql::tree::{Body, Comparison, Expr, Join, JoinKind, Kind, Query, Relation, Select};
 use trifid_archive_adql::types::Type;
 use trifid_archive_engine::QueryError;
 
 use super::near::{Near, bucket_join, may_be_near};
-use super::select::check_columns;
+use super::select::{check_columns, stay};
 use super::{Refused, Translator, is_null_type, one_row, qualifier};
 use crate::query::fallible::is_fallible;
 use crate::query::normal::normal;
@@ -37,7 +37,7 @@ pub(super) struct Conjunct<'t> {
     /// Whether it holds a subquery that is not run beforehand.
     pub(super) subquery: bool,
     /// Whether it differs from one evaluation to the next.
-    volatile: bool,
+    pub(super) volatile: bool,
 }
 
 impl Conjunct<'_> {
@@ -65,9 +65,7 @@ impl<'t> Translator<'t> {
 
     fn conjunct(&mut self, expr: &'t Expr) -> Result<Conjunct<'t>, Refused> {
         self.run_beforehand(expr)?;
-        let subquery = lift::any(expr, &mut |one| {
-            lift::subquery(one).is_some() && !self.attached.contains_key(&std::ptr::from_ref(one))
-        });
+        let subquery = lift::any(expr, &mut |one| lift::subquery(one).is_some() && !self.is_attached(one));
         Ok(Conjunct {
             expr,
             relations: self.relations(expr)?,
@@ -195,7 +193,11 @@ impl<'t> Translator<'t> {
             Relation::Table(_) => None,
             Relation::Query(query) => Some(self.derived(query, number, &building.used[leaf])?),
         };
-        let mut conditions = Vec::new();
+        let shaky = match relation {
+            Relation::Query(query) => fallible_columns(query),
+            Relation::Table(_) => BTreeSet::new(),
+        };
+        let (mut conditions, mut above) = (Vec::new(), Vec::new());
         let mut kept = Vec::new();
         for one in conjuncts.drain(..) {
             // One without columns decides for all rows; it is cheapest here.
@@ -207,17 +209,24 @@ impl<'t> Translator<'t> {
             if one.fallible && !alone {
                 conditions.push(self.expr_with(one.expr, Failure::Defer)?);
                 kept.push(one);
+            } else if reads(one.expr, &shaky) {
+                // Within the derived table it would look at rows that do not come out of it.
+                above.push(one.expr);
             } else {
                 conditions.push(self.expr(one.expr)?);
             }
         }
         *conjuncts = kept;
         let plan = match (plan, relation) {
-            (Some(plan), _) => sift(plan, conditions)?,
+            (Some(plan), _) => {
+                let plan = sift(plan, conditions)?;
+                if above.is_empty() { plan } else { stay(self.pinned(&above)?, plan)? }
+            }
             (None, Relation::Table(table)) => {
                 let found = self.tables.get(&table.schema, &table.table);
                 let found = found.ok_or_else(|| QueryError::internal("a table is gone"))?;
-                let source = Arc::new(Source::new(found.clone(), self.seed));
+                let source = Arc::new(Source::new(found.clone()));
+                self.rows = self.rows.saturating_add(found.rows());
                 let columns = building.columns(leaf, found.head.fields.len());
                 LogicalPlan::TableScan(
                     TableScanBuilder::new(qualifier(number), source)
@@ -235,7 +244,7 @@ impl<'t> Translator<'t> {
 
     fn derived(
         &mut self,
-        query: &'t trifid_archive_adql::tree::Query,
+        query: &'t Query,
         number: u32,
         used: &BTreeSet<u32>,
     ) -> Result<LogicalPlan, Refused> {
@@ -308,9 +317,9 @@ impl<'t> Translator<'t> {
             }
         }
         let filter = if rest.is_empty() { None } else { Some(self.join_filter(&rest)?) };
-        check_columns(keys.iter().map(|key| &key.0), [&left.plan])?;
-        check_columns(keys.iter().map(|key| &key.1), [&right.plan])?;
-        check_columns(&filter, [&left.plan, &right.plan])?;
+        check_columns(keys.iter().map(|key| &key.0), &[&left.plan])?;
+        check_columns(keys.iter().map(|key| &key.1), &[&right.plan])?;
+        check_columns(&filter, &[&left.plan, &right.plan])?;
         let plan = Joining::try_new(
             Arc::new(left.plan),
             Arc::new(right.plan),
@@ -485,6 +494,42 @@ pub(super) fn equation<'e>(
         return Some((one, other));
     }
     (translator.side_of(other, left) && translator.side_of(one, right)).then_some((other, one))
+}
+
+/// The columns of a query that can fail to be computed in a row.
+fn fallible_columns(query: &Query) -> BTreeSet<u32> {
+    let select = match &query.body {
+        Body::Set { left, right, .. } => return &fallible_columns(left) | &fallible_columns(right),
+        Body::Select(select) => select,
+    };
+    let derived: Vec<BTreeSet<u32>> = select.relations.iter().map(of_relation).collect();
+    let fails = |expr: &Expr| {
+        let mut shaky = is_fallible(expr);
+        lift::each_column(expr, 0, &mut |column| {
+            let of = derived.get(usize::from(column.relation));
+            shaky |= of.is_some_and(|of| of.contains(&column.column));
+        });
+        shaky
+    };
+    let item = |item: &Expr| match &item.kind {
+        Kind::Key(key) => select.keys.get(*key).is_some_and(fails),
+        _ => fails(item),
+    };
+    (0u32..).zip(&select.items).filter(|(_, one)| item(one)).map(|(at, _)| at).collect()
+}
+
+fn of_relation(relation: &Relation) -> BTreeSet<u32> {
+    match relation {
+        Relation::Query(query) => fallible_columns(query),
+        Relation::Table(_) => BTreeSet::new(),
+    }
+}
+
+/// Whether an expression reads one of these columns.
+fn reads(expr: &Expr, columns: &BTreeSet<u32>) -> bool {
+    let mut found = false;
+    lift::each_column(expr, 0, &mut |column| found |= columns.contains(&column.column));
+    found
 }
 
 /// The rows for which all conditions are true.

@@ -24,8 +24,9 @@ use trifid_archive_engine::QueryError;
 use trifid_archive_engine::catalogue::Tables;
 use trifid_archive_model::batch::physical;
 
+use super::session::Width;
 use super::source::column_name;
-use crate::limits::PLAN_RELATIONS;
+use crate::limits::{PLAN_RELATIONS, WIDE_ROWS};
 
 mod bound;
 mod expr;
@@ -65,6 +66,10 @@ pub(crate) struct Planned {
     pub(crate) plan: LogicalPlan,
     /// What must be run first, by number; the values stand in the plan as placeholders.
     pub(crate) values: Vec<Value>,
+    /// How many threads are worth it.
+    pub(crate) width: Width,
+    /// Whether the plan would be the same with other constants.
+    pub(crate) reusable: bool,
 }
 
 /// A subquery that is run before the plan that needs its value.
@@ -97,7 +102,7 @@ pub(crate) fn plan(
     let mut translator = Translator::new(tables, seed);
     let number = translator.number(1)?;
     let plan = translator.query(query, number, None, limit)?;
-    Ok(Planned { plan, values: translator.values })
+    Ok(translator.planned(plan))
 }
 
 /// Where the selects that enclose an expression have their columns.
@@ -110,17 +115,25 @@ struct Scope<'t> {
     group: Option<u32>,
 }
 
+/// An expression by its address, in a select by the number of its first leaf: a select may be translated twice.
+type Here = (*const Expr, u32);
+
 struct Translator<'t> {
     tables: &'t Tables,
     seed: u64,
     next: u32,
     places: u32,
     scopes: Vec<Scope<'t>>,
-    /// The columns that subqueries in expressions became, by the expression's address.
-    attached: HashMap<*const Expr, Logical>,
+    /// The columns that subqueries in expressions became.
+    attached: HashMap<Here, Logical>,
     /// Columns that stand for columns of selects further out, inside a subquery that was cut loose from them.
     stand_ins: HashMap<(u32, usize), Column>,
     values: Vec<Value>,
+    /// Rows of the tables that are read.
+    rows: u64,
+    /// Whether the order of rows matters to an aggregate.
+    ordered: bool,
+    reusable: bool,
 }
 
 impl<'t> Translator<'t> {
@@ -134,7 +147,27 @@ impl<'t> Translator<'t> {
             attached: HashMap::new(),
             stand_ins: HashMap::new(),
             values: Vec::new(),
+            rows: 0,
+            ordered: false,
+            reusable: true,
         }
+    }
+
+    fn planned(self, plan: LogicalPlan) -> Planned {
+        let width = if self.ordered || self.rows < WIDE_ROWS { Width::One } else { Width::All };
+        Planned { plan, values: self.values, width, reusable: self.reusable }
+    }
+
+    fn here(&self, expr: &Expr) -> Here {
+        (std::ptr::from_ref(expr), self.scopes.last().map_or(0, |scope| scope.base))
+    }
+
+    fn is_attached(&self, expr: &Expr) -> bool {
+        self.attached.contains_key(&self.here(expr))
+    }
+
+    fn put_attached(&mut self, expr: &Expr, column: Logical) {
+        self.attached.insert(self.here(expr), column);
     }
 
     /// Numbers for so many relations; the first of them.
@@ -143,7 +176,8 @@ impl<'t> Translator<'t> {
         self.next = first.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
         if self.next as usize > PLAN_RELATIONS {
             let words = format!(
-                "the query reads more than {PLAN_RELATIONS} tables and subqueries, each use of a WITH table counted; split it"
+                "the query reads more than {PLAN_RELATIONS} tables and subqueries, each use of a WITH table \
+                 counted; split it"
             );
             return Err(QueryError::TooLarge(words.into()).into());
         }

@@ -173,9 +173,9 @@ pub(super) fn bucket_join(
     right: &LogicalPlan,
     place: Place,
 ) -> Result<LogicalPlan, Refused> {
-    super::select::check_columns(&place.left, [left])?;
-    super::select::check_columns(&place.right, [right])?;
-    super::select::check_columns([&place.radius, &place.filter], [left, right])?;
+    super::select::check_columns(&place.left, &[left])?;
+    super::select::check_columns(&place.right, &[right])?;
+    super::select::check_columns([&place.radius, &place.filter], &[left, right])?;
     let node = BucketJoin::new(kind, left.clone(), right.clone(), place)?;
     Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
 }

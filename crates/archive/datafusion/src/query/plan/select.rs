@@ -6,8 +6,9 @@ use std::sync::Arc;
 use datafusion::common::Column;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{
-    Aggregate as Grouping, Expr as Logical, Filter, Limit, LogicalPlan, Sort, SortExpr, lit,
+    Aggregate as Grouping, Expr as Logical, Extension, Filter, Limit, LogicalPlan, Sort, SortExpr, lit,
 };
+use trifid_archive_adql::functions::Aggregator;
 use trifid_archive_adql::tree::{Body, Expr, Literal, OrderKey, Query, Select, Value};
 use trifid_archive_adql::types::Type;
 use trifid_archive_engine::QueryError;
@@ -17,6 +18,7 @@ use super::{Refused, Scope, Translator, column, is_null_type, named, project};
 use crate::query::aggregate;
 use crate::query::fallible::is_fallible;
 use crate::query::normal::normal;
+use crate::query::sift::Sift;
 
 impl<'t> Translator<'t> {
     /// A query's plan: its columns are those of relation `number`, only the `used` ones if that is said.
@@ -36,7 +38,7 @@ impl<'t> Translator<'t> {
             Body::Select(select) => {
                 self.enter(select)?;
                 let plan = self.rows(select)?;
-                self.select(select, plan, number, kept.as_ref(), &mut Vec::new())?
+                self.select(select, plan, number, kept.as_ref(), &mut [])?
             }
             Body::Set { operator, all, left, right } => self.set(*operator, *all, [left, right], number)?,
         };
@@ -88,7 +90,7 @@ impl<'t> Translator<'t> {
         rows: LogicalPlan,
         number: u32,
         used: Option<&BTreeSet<usize>>,
-        bound: &mut Vec<Logical>,
+        bound: &mut [Logical],
     ) -> Result<LogicalPlan, Refused> {
         let plan = if select.grouped { self.group(select, rows, bound)? } else { rows };
         let plan = self.items(select, plan, number, used, bound)?;
@@ -125,8 +127,8 @@ impl<'t> Translator<'t> {
         left: Vec<Conjunct<'t>>,
     ) -> Result<LogicalPlan, Refused> {
         let (easy, hard): (Vec<_>, Vec<_>) = left.into_iter().partition(|one| !one.fallible && !one.subquery);
-        let easy: Vec<&Expr> = easy.iter().map(|one| one.expr).collect();
-        let mut plan = self.filter(plan, &easy)?;
+        let conditions: Vec<&Expr> = easy.iter().map(|one| one.expr).collect();
+        let mut plan = self.filter(plan, &conditions)?;
         let mut last = Vec::new();
         for one in hard {
             match self.semi_join(plan, one.expr)? {
@@ -146,13 +148,14 @@ impl<'t> Translator<'t> {
         if all.is_empty() {
             return Ok(plan);
         }
-        let predicate = if all.iter().any(|one| is_fallible(one)) {
-            self.pinned(all)?
-        } else {
-            let conditions = all.iter().map(|one| self.expr(one)).collect::<Result<Vec<_>, _>>()?;
-            conjunction(conditions).ok_or_else(|| QueryError::internal("a filter without conditions"))?
-        };
-        check_columns([&predicate], [&plan])?;
+        if all.iter().any(|one| is_fallible(one)) {
+            let predicate = self.pinned(all)?;
+            return stay(predicate, plan);
+        }
+        let conditions = all.iter().map(|one| self.expr(one)).collect::<Result<Vec<_>, _>>()?;
+        let predicate =
+            conjunction(conditions).ok_or_else(|| QueryError::internal("a filter without conditions"))?;
+        check_columns([&predicate], &[&plan])?;
         Ok(LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(plan))?))
     }
 
@@ -160,7 +163,7 @@ impl<'t> Translator<'t> {
         &mut self,
         select: &'t Select,
         plan: LogicalPlan,
-        bound: &mut Vec<Logical>,
+        bound: &mut [Logical],
     ) -> Result<LogicalPlan, Refused> {
         let mut plan = plan;
         let arguments = || select.aggregates.iter().flat_map(|one| &one.arguments);
@@ -192,6 +195,7 @@ impl<'t> Translator<'t> {
                 }
                 places.push(Logical::Column(column(input, place)));
             }
+            self.ordered |= aggregate.aggregator == Aggregator::StringAgg;
             let call = aggregate::call(aggregate, places);
             calls.push(named(call, group, select.keys.len() + at));
         }
@@ -217,7 +221,7 @@ impl<'t> Translator<'t> {
         plan: LogicalPlan,
         number: u32,
         used: Option<&BTreeSet<usize>>,
-        bound: &mut Vec<Logical>,
+        bound: &mut [Logical],
     ) -> Result<LogicalPlan, Refused> {
         let used = used.filter(|_| !select.distinct);
         let wanted = |place: usize| used.is_none_or(|used| used.contains(&place));
@@ -240,6 +244,12 @@ impl<'t> Translator<'t> {
         let plan = project(columns, plan)?;
         if select.distinct { distinct(plan, number, 0..count + bound.len()) } else { Ok(plan) }
     }
+}
+
+/// A filter that no planner moves.
+pub(super) fn stay(predicate: Logical, plan: LogicalPlan) -> Result<LogicalPlan, Refused> {
+    check_columns([&predicate], &[&plan])?;
+    Ok(LogicalPlan::Extension(Extension { node: Arc::new(Sift { predicate, input: plan }) }))
 }
 
 /// Equal rows once; reals are in their one form.
@@ -270,14 +280,14 @@ pub(super) fn item_types(query: &Query) -> Vec<Type> {
     }
 }
 
-/// Whether the plans have the columns that expressions read. A subquery may reach for columns of a select further out that are
-/// not there: then there is no plan of this form.
-pub(super) fn check_columns<'e, 'p>(
+/// Whether the plans have the columns that expressions read. A subquery may reach for columns of a select further
+/// out that are not there: then there is no plan of this form.
+pub(super) fn check_columns<'e>(
     exprs: impl IntoIterator<Item = &'e Logical>,
-    plans: impl IntoIterator<Item = &'p LogicalPlan> + Clone,
+    plans: &[&LogicalPlan],
 ) -> Result<(), Refused> {
     for expr in exprs {
-        let there = |column: &&Column| plans.clone().into_iter().any(|plan| plan.schema().has_column(column));
+        let there = |column: &&Column| plans.iter().any(|plan| plan.schema().has_column(column));
         if !expr.column_refs().iter().all(there) {
             return Err(Refused::Unsupported("a column of a select further out in this place"));
         }

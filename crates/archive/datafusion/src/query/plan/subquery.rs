@@ -70,12 +70,12 @@ impl<'t> Translator<'t> {
                 Kind::Scalar(_) => Take::Only,
                 _ => continue,
             };
-            if self.attached.contains_key(&std::ptr::from_ref(one)) || lift::is_correlated(query) {
+            if self.is_attached(one) || lift::is_correlated(query) {
                 continue;
             }
             let planned = self.aside(query, Some(if take == Take::Any { 1 } else { 2 }))?;
             let value = self.value(planned, take, one.ty);
-            self.attached.insert(std::ptr::from_ref(one), value);
+            self.put_attached(one, value);
         }
         Ok(())
     }
@@ -87,7 +87,8 @@ impl<'t> Translator<'t> {
         let number = apart.number(1)?;
         let plan = apart.query(query, number, None, limit)?;
         (self.next, self.places) = (apart.next, apart.places);
-        Ok(Planned { plan, values: apart.values })
+        self.reusable &= apart.reusable;
+        Ok(apart.planned(plan))
     }
 
     fn value(&mut self, planned: Planned, take: Take, ty: Type) -> Logical {
@@ -115,7 +116,7 @@ impl<'t> Translator<'t> {
             None => plan,
         };
         let number = self.number(1)?;
-        Ok((self.partner_join(plan, kind, query, value.map(Wanted::Equal), number)?, true))
+        Ok((self.partner_join(plan, kind, query, value.map(Wanted::Equal).as_ref(), number)?, true))
     }
 
     /// Joins what the subqueries of an expression need, so that it can be computed over the plan.
@@ -123,7 +124,7 @@ impl<'t> Translator<'t> {
         self.run_beforehand(expr)?;
         let mut plan = plan;
         for (one, query) in subqueries(expr) {
-            if self.attached.contains_key(&std::ptr::from_ref(one)) {
+            if self.is_attached(one) {
                 continue;
             }
             let (joined, value) = match &one.kind {
@@ -132,7 +133,7 @@ impl<'t> Translator<'t> {
                 _ => self.correlated_value(plan, query)?,
             };
             plan = joined;
-            self.attached.insert(std::ptr::from_ref(one), value);
+            self.put_attached(one, value);
         }
         Ok(plan)
     }
@@ -142,7 +143,7 @@ impl<'t> Translator<'t> {
         &mut self,
         plan: LogicalPlan,
         query: &'t Arc<Query>,
-        wanted: Option<Wanted<'t>>,
+        wanted: Option<&Wanted<'t>>,
     ) -> Result<(LogicalPlan, Logical), Refused> {
         let number = self.number(1)?;
         let plan = self.partner_join(plan, JoinType::LeftMark, query, wanted, number)?;
@@ -157,9 +158,9 @@ impl<'t> Translator<'t> {
         value: &'t Expr,
         query: &'t Arc<Query>,
     ) -> Result<(LogicalPlan, Logical), Refused> {
-        let (plan, found) = self.mark(plan, query, Some(Wanted::Equal(value)))?;
+        let (plan, found) = self.mark(plan, query, Some(&Wanted::Equal(value)))?;
         if lift::is_correlated(query) {
-            let (plan, unknown) = self.mark(plan, query, Some(Wanted::Unknown(value)))?;
+            let (plan, unknown) = self.mark(plan, query, Some(&Wanted::Unknown(value)))?;
             return Ok((plan, three_valued(found, unknown)));
         }
         let rows = self.aside(query, Some(1))?;
@@ -186,19 +187,19 @@ impl<'t> Translator<'t> {
         plan: LogicalPlan,
         kind: JoinType,
         query: &'t Arc<Query>,
-        wanted: Option<Wanted<'t>>,
+        wanted: Option<&Wanted<'t>>,
         number: u32,
     ) -> Result<LogicalPlan, Refused> {
-        let value = wanted.as_ref().map(|wanted| self.expr(wanted.value())).transpose()?;
+        let value = wanted.map(|wanted| self.expr(wanted.value())).transpose()?;
         let mut tied = self.tied(&plan, query, number)?;
-        if let (Some(value), Some(wanted)) = (value, &wanted) {
+        if let (Some(value), Some(wanted)) = (value, wanted) {
             self.want(&mut tied, wanted, value, number)?;
         }
         if let (Some(near), true) = (&tied.near, tied.keys.is_empty()) {
             return bucket_join(kind, &plan, &tied.plan, near.clone());
         }
-        check_columns(tied.keys.iter().map(|key| &key.0), [&plan])?;
-        check_columns(&tied.filters, [&plan, &tied.plan])?;
+        check_columns(tied.keys.iter().map(|key| &key.0), &[&plan])?;
+        check_columns(&tied.filters, &[&plan, &tied.plan])?;
         let filter = conjunction(tied.filters);
         let (left, right) = (Arc::new(plan), Arc::new(tied.plan));
         let join =

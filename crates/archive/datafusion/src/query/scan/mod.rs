@@ -6,10 +6,8 @@
 //! conditions are slices of the stored arrays; the others are gathered into full batches. Decoding happens in
 //! `poll`: this runs on the compute pool, whose threads are there for it.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll};
@@ -20,10 +18,19 @@ use arrow_select::coalesce::BatchCoalescer;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ScalarValue, Statistics};
+use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, ChildrenPropertiesMode, EmissionType, SchedulingType, apply_expression_roots,
+};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
+};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, ReplaceChildrenOptions,
@@ -31,7 +38,7 @@ use datafusion::physical_plan::{
 use futures_core::Stream;
 use trifid_archive_adql::tree::{ColumnRef, Expr};
 use trifid_archive_engine::QueryError;
-use trifid_archive_engine::access::selection::{Run, Selection, select};
+use trifid_archive_engine::access::select;
 
 use trifid_archive_engine::eval::{self, Cells, Context, Input};
 use trifid_archive_engine::table::{Bounds, Table};
@@ -39,9 +46,16 @@ use trifid_archive_engine::table::{Bounds, Table};
 use super::error::inward;
 use super::source::Filters;
 use super::walk;
-use crate::limits::PARTITION_ROWS;
+
+mod learned;
+mod pieces;
+
+use learned::Learned;
+pub(crate) use learned::Sky;
+use pieces::{Piece, Rows, pieces, split};
 
 /// What a scan is asked.
+#[derive(Clone)]
 pub(crate) struct Asked {
     /// The columns that come out, by place.
     pub(crate) projection: Vec<usize>,
@@ -51,39 +65,17 @@ pub(crate) struct Asked {
     pub(crate) fetch: Option<usize>,
     /// The most partitions.
     pub(crate) partitions: usize,
-    /// Where random numbers come from.
-    pub(crate) seed: u64,
-}
-
-/// Rows of one chunk that are looked at.
-#[derive(Clone, Debug)]
-struct Piece {
-    chunk: usize,
-    rows: Rows,
-}
-
-#[derive(Clone, Debug)]
-enum Rows {
-    Run(Range<u32>),
-    List(Arc<[u32]>),
-}
-
-impl Rows {
-    fn len(&self) -> usize {
-        match self {
-            Self::Run(run) => run.len(),
-            Self::List(list) => list.len(),
-        }
-    }
 }
 
 /// The scan of a table.
+#[derive(Clone)]
 pub(crate) struct Scan {
     table: Arc<Table>,
     asked: Asked,
     condition: Option<Expr>,
     pieces: Vec<Arc<[Piece]>>,
     candidates: usize,
+    learned: Learned,
     properties: Arc<PlanProperties>,
 }
 
@@ -92,7 +84,7 @@ impl Scan {
     pub(crate) fn new(table: Arc<Table>, schema: &Schema, asked: Asked) -> Result<Self, QueryError> {
         let selection = select(&table, &asked.filters.all())?;
         let candidates = selection.rows();
-        let pieces = split(&table, selection, candidates, asked.partitions);
+        let pieces = split(pieces(&table, selection), asked.partitions);
         let fields: Vec<_> = asked.projection.iter().map(|at| schema.fields()[*at].clone()).collect();
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::new(Schema::new(fields))),
@@ -102,7 +94,23 @@ impl Scan {
         )
         .with_scheduling_type(SchedulingType::NonCooperative);
         let condition = walk::all_of(asked.filters.exact.clone());
-        Ok(Self { table, asked, condition, pieces, candidates, properties: Arc::new(properties) })
+        let (learned, properties) = (Learned::default(), Arc::new(properties));
+        Ok(Self { table, asked, condition, pieces, candidates, learned, properties })
+    }
+
+    /// The same scan, which is told where on the sky rows are wanted, if columns `lon` and `lat` of its output are the
+    /// position that its rows are stored by.
+    pub(crate) fn told(&self, lon: usize, lat: usize, sky: &Arc<Sky>) -> Option<Self> {
+        let position = self.table.head.position?;
+        let column = |at: usize| self.asked.projection.get(at).copied();
+        if self.table.indexes.spatial.is_none()
+            || column(lon) != Some(position.lon)
+            || column(lat) != Some(position.lat)
+        {
+            return None;
+        }
+        let learned = Learned { sky: Some(sky.clone()), ..self.learned.clone() };
+        Some(Self { learned, ..self.clone() })
     }
 
     fn statistics(&self, partition: Option<usize>) -> Statistics {
@@ -159,58 +167,6 @@ fn extremes(table: &Table, column: usize) -> Option<(ScalarValue, ScalarValue)> 
     both
 }
 
-/// The pieces of each partition.
-fn split(table: &Table, selection: Selection, rows: usize, most: usize) -> Vec<Arc<[Piece]>> {
-    let count = (rows / PARTITION_ROWS).clamp(1, most.max(1));
-    let share = rows.div_ceil(count).max(1);
-    let mut parts: Vec<Vec<Piece>> = vec![Vec::new()];
-    let mut room = share;
-    for mut piece in pieces(table, selection) {
-        while piece.rows.len() > room {
-            let (now, later) = cut(&piece.rows, room);
-            last(&mut parts).push(Piece { chunk: piece.chunk, rows: now });
-            parts.push(Vec::new());
-            piece.rows = later;
-            room = share;
-        }
-        room -= piece.rows.len();
-        last(&mut parts).push(piece);
-    }
-    parts.into_iter().map(Arc::from).collect()
-}
-
-fn last(parts: &mut [Vec<Piece>]) -> &mut Vec<Piece> {
-    parts.last_mut().expect("there is one from the beginning")
-}
-
-fn cut(rows: &Rows, at: usize) -> (Rows, Rows) {
-    match rows {
-        Rows::Run(run) => {
-            let middle = run.start + at as u32;
-            (Rows::Run(run.start..middle), Rows::Run(middle..run.end))
-        }
-        Rows::List(list) => (Rows::List(list[..at].into()), Rows::List(list[at..].into())),
-    }
-}
-
-fn pieces(table: &Table, selection: Selection) -> Vec<Piece> {
-    match selection {
-        Selection::Runs(runs) => {
-            let piece = |run: Run| Piece { chunk: run.chunk, rows: Rows::Run(run.rows) };
-            runs.into_iter().map(piece).collect()
-        }
-        Selection::Rows(rows) => {
-            let same = |a: &u32, b: &u32| table.chunk_of(*a) == table.chunk_of(*b);
-            let piece = |rows: &[u32]| {
-                let chunk = table.chunk_of(rows[0]);
-                let first = table.chunks[chunk].first;
-                Piece { chunk, rows: Rows::List(rows.iter().map(|row| row - first).collect()) }
-            };
-            rows.chunk_by(same).map(piece).collect()
-        }
-    }
-}
-
 impl fmt::Debug for Scan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Scan({:?}, {} candidates)", self.table, self.candidates)
@@ -246,13 +202,6 @@ impl ExecutionPlan for Scan {
         Vec::new()
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
     fn replace_children(
         self: Arc<Self>,
         _: Vec<Arc<dyn ExecutionPlan>>,
@@ -268,6 +217,29 @@ impl ExecutionPlan for Scan {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = context.session_config().batch_size();
         Ok(Box::pin(ScanStream::new(self, partition, rows)))
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        offered: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters: Vec<_> = offered.parent_filters.iter().map(|one| one.filter.clone()).collect();
+        let refused = FilterPushdownPropagation::all_unsupported(offered);
+        if phase != FilterPushdownPhase::Post || filters.is_empty() {
+            return Ok(refused);
+        }
+        let mut learned = self.learned.clone();
+        learned.filters.extend(filters);
+        Ok(refused.with_updated_node(Arc::new(Self { learned, ..self.clone() })))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(&self.learned.filters, f)
     }
 
     fn statistics_from_inputs(
@@ -297,6 +269,8 @@ struct ScanStream {
     batch_rows: usize,
     room: usize,
     gathered: BatchCoalescer,
+    /// What else decides which rows, asked when the first are wanted.
+    learned: Option<Learned>,
     over: bool,
 }
 
@@ -311,19 +285,24 @@ impl ScanStream {
             condition: scan.condition.clone(),
             lenient: scan.asked.filters.lenient.clone(),
             constants: scan.asked.filters.constants.clone(),
-            context: Context { seed: scan.asked.seed, place: 0 },
+            context: Context { seed: scan.asked.filters.seed, place: 0 },
             pieces: scan.pieces[partition].clone(),
             at: (0, 0),
             columns: HashMap::new(),
             chunk: usize::MAX,
             batch_rows,
             room: scan.asked.fetch.unwrap_or(usize::MAX),
+            learned: Some(scan.learned.clone()),
             over: false,
         }
     }
 
     /// The next rows, or `None` after the last.
     fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(learned) = self.learned.take() {
+            let narrowed = learned.narrow(&self.table, &self.projection, &self.pieces).map_err(inward)?;
+            self.pieces = narrowed.map_or(self.pieces.clone(), Arc::from);
+        }
         loop {
             if let Some(batch) = self.gathered.next_completed_batch() {
                 return Ok(Some(batch));
@@ -350,13 +329,7 @@ impl ScanStream {
         let (piece, done) = self.at;
         let piece = self.pieces.get(piece)?;
         let count = (piece.rows.len() - done).min(self.batch_rows);
-        let rows = match &piece.rows {
-            Rows::Run(run) => {
-                let first = run.start + done as u32;
-                Rows::Run(first..first + count as u32)
-            }
-            Rows::List(list) => Rows::List(list[done..done + count].into()),
-        };
+        let rows = piece.rows.part(done, count);
         let chunk = piece.chunk;
         self.at =
             if done + count == piece.rows.len() { (self.at.0 + 1, 0) } else { (self.at.0, done + count) };
@@ -455,8 +428,8 @@ fn load(
     chunk: usize,
     column: usize,
 ) -> Result<(), QueryError> {
-    if !columns.contains_key(&column) {
-        columns.insert(column, table.column(chunk, column)?);
+    if let std::collections::hash_map::Entry::Vacant(entry) = columns.entry(column) {
+        entry.insert(table.column(chunk, column)?);
     }
     Ok(())
 }
@@ -498,11 +471,7 @@ impl Input for Window<'_> {
     }
 
     fn row(&self, place: usize) -> u64 {
-        let place = match self.rows {
-            Rows::Run(run) => run.start + place as u32,
-            Rows::List(list) => list[place],
-        };
-        u64::from(self.first + place)
+        u64::from(self.first + self.rows.at(place))
     }
 }
 
@@ -520,7 +489,27 @@ impl RecordBatchStream for ScanStream {
     }
 }
 
-/// The scan that a plan's node is, for tests and for a join that hands it what it learnt.
-pub(crate) fn as_scan(plan: &dyn ExecutionPlan) -> Option<&Scan> {
-    (plan as &dyn Any).downcast_ref()
+/// A plan whose scan is told where on the sky rows are wanted, if columns `lon` and `lat` are, through projections and
+/// filters, those of a scan that can use it.
+pub(crate) fn tell(
+    plan: &Arc<dyn ExecutionPlan>,
+    lon: usize,
+    lat: usize,
+    sky: &Arc<Sky>,
+) -> Option<Arc<dyn ExecutionPlan>> {
+    if let Some(scan) = plan.downcast_ref::<Scan>() {
+        return Some(Arc::new(scan.told(lon, lat, sky)?));
+    }
+    let (lon, lat) = if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        let column = |at: usize| Some(projection.expr().get(at)?.expr.downcast_ref::<Column>()?.index());
+        (column(lon)?, column(lat)?)
+    } else if plan.downcast_ref::<FilterExec>().is_some_and(|filter| filter.projection().is_none()) {
+        (lon, lat)
+    } else {
+        return None;
+    };
+    let [input] = plan.children()[..] else { return None };
+    let told = tell(input, lon, lat, sky)?;
+    let same = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    plan.clone().replace_children(vec![told], same).ok()
 }

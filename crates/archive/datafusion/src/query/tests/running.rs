@@ -1,0 +1,144 @@
+//! How queries run: kept plans, bounds, what joins tell scans.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use trifid_archive_adql::fingerprint::Fingerprint;
+use trifid_archive_adql::language::Language;
+use trifid_archive_adql::parser::parse;
+use trifid_archive_adql::resolve::{Options as Resolving, resolve};
+use trifid_archive_engine::QueryError;
+use trifid_archive_engine::backend::{QueryBackend as _, Run};
+use trifid_archive_engine::catalogue::Tables;
+use trifid_archive_engine::reference::Interpreter;
+use trifid_base_runtime::entropy::SeededEntropy;
+
+use super::tables::{all, catalogue, mixed};
+use super::{DataFusionBackend, Options, backend, cells, resolved, runtime, same_rows};
+
+/// The rows of a text under a number for its tree.
+fn rows(
+    backend: &DataFusionBackend,
+    text: &str,
+    tables: &Arc<Tables>,
+    plan: Option<u64>,
+    limit: Option<u64>,
+) -> Result<Vec<Vec<super::Cell>>, QueryError> {
+    let run = Run { query: resolved(text, tables), plan, tables: tables.clone(), limit };
+    runtime().block_on(async {
+        let mut stream = backend.run(run).await?;
+        let mut batches = Vec::new();
+        while let Some(batch) = stream.next().await {
+            batches.push(batch?);
+        }
+        Ok(cells(&batches))
+    })
+}
+
+/// What texts have in common that differ in constants alone.
+fn shape(text: &str) -> Vec<u8> {
+    let mut shape = Fingerprint::new();
+    shape.read(text, Language::V2_1).unwrap();
+    shape.key().into()
+}
+
+fn expected(text: &str, tables: &Arc<Tables>) -> Vec<Vec<super::Cell>> {
+    cells(&Interpreter::default().collect(&resolved(text, tables), tables).unwrap())
+}
+
+#[test]
+fn kept_plans_take_new_constants() {
+    let tables = all(11, 80);
+    let backend = backend(2);
+    let shapes: [&[&str]; 6] = [
+        &["SELECT id FROM s.a WHERE d > 1.5 AND id < 70", "SELECT id FROM s.a WHERE d > 0.5 AND id < 30"],
+        &[
+            "SELECT a.id, b.id FROM s.a AS a JOIN s.b AS b ON DISTANCE(a.ra, a.dec, b.ra, b.dec) < 0.01",
+            "SELECT a.id, b.id FROM s.a AS a JOIN s.b AS b ON DISTANCE(a.ra, a.dec, b.ra, b.dec) < 7.5",
+        ],
+        &[
+            "SELECT TOP 3 id, i + 1 FROM s.a ORDER BY id OFFSET 2",
+            "SELECT TOP 9 id, i + 4 FROM s.a ORDER BY id OFFSET 0",
+        ],
+        &[
+            "SELECT id FROM s.a WHERE i IN (SELECT i FROM s.b WHERE l > 1)",
+            "SELECT id FROM s.a WHERE i IN (SELECT i FROM s.b WHERE l > 0)",
+        ],
+        &[
+            "SELECT id FROM s.a WHERE id > (SELECT MAX(id) - 5 FROM s.b WHERE name = 'vega')",
+            "SELECT id FROM s.a WHERE id > (SELECT MAX(id) - 20 FROM s.b WHERE name = 'altair')",
+        ],
+        &[
+            "SELECT id, (SELECT COUNT(*) + 1 FROM s.b AS b WHERE b.i = a.i AND b.d > 0.5) FROM s.a AS a",
+            "SELECT id, (SELECT COUNT(*) + 7 FROM s.b AS b WHERE b.i = a.i AND b.d > 9.5) FROM s.a AS a",
+        ],
+    ];
+    for (number, texts) in (0..).zip(shapes) {
+        assert!(texts.iter().all(|text| shape(text) == shape(texts[0])), "one tree serves them all");
+        for text in texts.iter().chain(texts) {
+            let found = rows(&backend, text, &tables, Some(number), None).unwrap();
+            assert!(same_rows(&expected(text, &tables), &found), "{text}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn kept_plans_do_not_outlive_their_tables() {
+    let backend = backend(1);
+    let text = "SELECT COUNT(*) FROM s.a";
+    for (generation, count) in [(1, 5), (2, 9)] {
+        let mut tables = (*catalogue(vec![mixed("s", "a", count, 1)], Vec::new())).clone();
+        let mut snapshot = Arc::try_unwrap(tables.snapshot).unwrap();
+        snapshot.generation = generation;
+        tables.snapshot = Arc::new(snapshot);
+        let found = rows(&backend, text, &Arc::new(tables), Some(1), None).unwrap();
+        assert!(matches!(&found[0][0], super::Cell::Other(text) if text.contains(&count.to_string())));
+    }
+}
+
+#[test]
+fn no_more_rows_are_given_than_anybody_reads() {
+    let tables = all(5, 60);
+    let backend = backend(2);
+    let count = |text: &str, limit| rows(&backend, text, &tables, None, Some(limit)).unwrap().len();
+    assert_eq!(count("SELECT * FROM s.a", 7), 7);
+    assert_eq!(count("SELECT * FROM s.a WHERE id < 3", 7), 3);
+    assert_eq!(count("SELECT TOP 4 * FROM s.a ORDER BY d", 7), 4);
+    assert_eq!(count("SELECT id FROM s.a UNION ALL SELECT id FROM s.b", 70), 70);
+}
+
+#[test]
+fn too_little_memory_is_said_in_our_words() {
+    let tables = catalogue(vec![mixed("s", "a", 4000, 1), mixed("s", "b", 4000, 2)], Vec::new());
+    let options = Options { memory: 64 << 10, threads: 1, spill_dir: None, batch_rows: 1024 };
+    let backend = DataFusionBackend::new(&options, Arc::new(SeededEntropy::new(1))).unwrap();
+    for text in [
+        "SELECT a.id FROM s.a AS a JOIN s.b AS b ON DISTANCE(a.ra, a.dec, b.ra, b.dec) < 0.01",
+        "SELECT a.name, b.name FROM s.a AS a JOIN s.b AS b ON a.id = b.id",
+    ] {
+        let refused = rows(&backend, text, &tables, None, None);
+        assert!(
+            matches!(&refused, Err(QueryError::TooLarge(words)) if words.contains("memory")),
+            "{text}: {:?}",
+            refused.map(|rows| rows.len())
+        );
+    }
+}
+
+#[test]
+fn a_bomb_of_common_tables_is_refused() {
+    let tables = all(1, 3);
+    let mut text = String::from("WITH w0 AS (SELECT id FROM s.a)");
+    for level in 1..12 {
+        let below = level - 1;
+        text.push_str(&format!(", w{level} AS (SELECT p.id FROM w{below} AS p, w{below} AS q)"));
+    }
+    text.push_str(" SELECT COUNT(*) FROM w11");
+    let parsed = parse(&text, Language::V2_1).unwrap();
+    let resolved = resolve(&parsed, &*tables, &Resolving::default());
+    // The resolver has a bound of its own; what passes it meets ours.
+    let Ok(resolved) = resolved else { return };
+    let run = Run { query: resolved.query, plan: None, tables, limit: None };
+    let refused = runtime().block_on(async { backend(1).run(run).await.err() });
+    assert!(matches!(refused, Some(QueryError::TooLarge(_))));
+}
