@@ -1,10 +1,10 @@
 //! Plans that are kept, and used again with other constants.
 //!
-//! Translating a tree and optimising the plan costs more than most queries take to run, so the optimised plan of a tree
-//! is kept under the tree's number. Constants that stood in the text are in it with their slots, inside our own
-//! functions, where no rule of DataFusion's can look at them, let alone fold them; a run puts its own in. What a constant
-//! decides about the plan's form, the counts of TOP and OFFSET, is part of the key. The physical plan is made anew: only then are the
-//! constants, and so the rows that the indexes leave, known.
+//! Translating a tree and optimising the plan costs more than most queries take to run, so the optimised plan of a
+//! tree is kept under the tree's number. Constants that stood in the text are in it with their slots, inside our
+//! own functions, where no rule of DataFusion's can look at them, let alone fold them; a run puts its own in. What
+//! a constant decides about the plan's form, the counts of TOP and OFFSET, is part of the key. The physical plan is
+//! made anew: only then are the constants, and so the rows that the indexes leave, known.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -81,6 +81,12 @@ impl Session {
         })
     }
 
+    /// Bytes that running queries hold.
+    #[cfg(test)]
+    pub(crate) fn reserved(&self) -> usize {
+        self.states[0].context.memory_pool().reserved()
+    }
+
     fn state(&self, width: Width) -> &State {
         match width {
             Width::One => &self.states[0],
@@ -114,7 +120,12 @@ impl State {
             .with_target_partitions(threads)
             .with_batch_size(options.batch_rows.max(1))
             .with_information_schema(false);
+        // What a sort sets aside for merging what it spilled; the usual ten mebibytes may be more than there is.
+        let aside = options.memory / 16 / threads as u64;
+        let aside = usize::try_from(aside).unwrap_or(usize::MAX).min(SORT_ASIDE_BYTES);
         let options = config.options_mut();
+        options.execution.sort_spill_reservation_bytes = aside;
+        options.execution.sort_in_place_threshold_bytes = aside;
         options.optimizer.max_passes = 2;
         options.optimizer.skip_failed_rules = false;
         options.execution.collect_statistics = false;
@@ -128,6 +139,9 @@ impl State {
         Self { session, context }
     }
 }
+
+/// The most that a sort sets aside.
+const SORT_ASIDE_BYTES: usize = 10 << 20;
 
 fn runtime(options: &Options) -> Result<RuntimeEnv> {
     let mode = match &options.spill_dir {

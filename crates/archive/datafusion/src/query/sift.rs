@@ -1,8 +1,8 @@
 //! A filter that stays where it was put.
 //!
-//! A condition that can fail must not be computed for rows that something else leaves out: a planner that moves it below
-//! a join would report an error that the query does not have. DataFusion moves every filter that it knows, so these
-//! are a node of our own, which it does not.
+//! A condition that can fail must not be computed for rows that something else leaves out: a planner that moves it
+//! below a join would report an error that the query does not have. DataFusion moves every filter that it knows, so
+//! these are a node of our own, which it does not.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Correlated subqueries that cannot be mere conditions of a join: values, groups, the first few rows.
 //!
-//! Such a subquery means something for each combination of values that the select around it brings. If equations alone
-//! tie it, its rows carry their side of the equations along: they are grouped, told apart and counted by it, and the
-//! result is joined. Otherwise the distinct combinations are computed first and joined into the subquery, under
-//! whatever conditions tie it, and carried along likewise: every correlation of a select can be cut loose so, at the price of
-//! computing the outer rows twice.
+//! Such a subquery means something for each combination of values that the select around it brings. If equations
+//! alone tie it, its rows carry their side of the equations along: they are grouped, told apart and counted by it,
+//! and the result is joined. Otherwise the distinct combinations are computed first and joined into the subquery,
+//! under whatever conditions tie it, and carried along likewise: every correlation of a select can be cut loose so,
+//! at the price of computing the outer rows twice.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! What a scan is told once the query runs.
 //!
-//! A join that has read its smaller side knows which rows of the larger one can have a partner: their keys, or where on
-//! the sky they are. It tells the scan of the larger side before it reads from it, and the scan asks its indexes again: a
-//! hundred uploaded positions touch a hundred places of a billion rows. Nobody relies on it: the join looks at what
-//! comes all the same.
+//! A join that has read its smaller side knows which rows of the larger one can have a partner: their keys, or
+//! where on the sky they are. It tells the scan of the larger side before it reads from it, and the scan asks its
+//! indexes again: a hundred uploaded positions touch a hundred places of a billion rows. Nobody relies on it: the
+//! join looks at what comes all the same.
 
 use std::sync::{Arc, OnceLock};
 

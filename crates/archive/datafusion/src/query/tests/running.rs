@@ -126,6 +126,41 @@ fn too_little_memory_is_said_in_our_words() {
 }
 
 #[test]
+fn sorts_and_groups_spill_where_they_may() {
+    let tables = catalogue(vec![mixed("s", "a", 30_000, 1)], Vec::new());
+    let folder = tempfile::tempdir().unwrap();
+    let spill_dir = Some(folder.path().to_path_buf());
+    let options = Options { memory: 3 << 20, threads: 1, spill_dir, batch_rows: 1024 };
+    let spilling = DataFusionBackend::new(&options, Arc::new(SeededEntropy::new(1))).unwrap();
+    let tight = Options { spill_dir: None, ..options };
+    let tight = DataFusionBackend::new(&tight, Arc::new(SeededEntropy::new(1))).unwrap();
+    let text = "SELECT id, name, d, f, l, at, ra, dec FROM s.a ORDER BY d, id DESC";
+    let found = rows(&spilling, text, &tables, None, None).unwrap();
+    assert!(super::same_order(&resolved(text, &tables), &expected(text, &tables), &found));
+    assert_eq!(found.len(), 30_000);
+    let refused = rows(&tight, text, &tables, None, None);
+    assert!(matches!(refused, Err(QueryError::TooLarge(_))), "{:?}", refused.map(|rows| rows.len()));
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_query() {
+    let tables = catalogue(vec![mixed("s", "a", 3000, 1), mixed("s", "b", 3000, 2)], Vec::new());
+    let text = "SELECT a.id, b.id FROM s.a AS a, s.b AS b WHERE a.d < b.d OR a.id < b.id";
+    let backend = backend(2);
+    let run = Run { query: resolved(text, &tables), plan: None, tables: tables.clone(), limit: None };
+    runtime().block_on(async {
+        let mut stream = backend.run(run).await.unwrap();
+        assert!(stream.next().await.unwrap().unwrap().num_rows() > 0);
+        assert!(backend.session.reserved() > 0);
+        drop(stream);
+        // Its tasks end when they next run, and give back what they held.
+        while backend.session.reserved() > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+#[test]
 fn a_bomb_of_common_tables_is_refused() {
     let tables = all(1, 3);
     let mut text = String::from("WITH w0 AS (SELECT id FROM s.a)");
