@@ -165,7 +165,11 @@ impl Store {
     fn description(&self, folder: &Path) -> Result<Description, StoreError> {
         let path = folder.join("table.toml");
         match fs::read_to_string(&path) {
-            Ok(text) => Description::parse(&text).map_err(|error| StoreError::Description(path, error)),
+            Ok(text) => Ok(Description::parse(&text).unwrap_or_else(|error| {
+                // A slip while editing is no reason not to serve the rows.
+                tracing::error!(file = %path.display(), %error, "a table is served without its description");
+                Description::default()
+            })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Description::default()),
             Err(error) => Err(StoreError::io("reading a table's description")(error)),
         }
@@ -254,6 +258,26 @@ fn schema_info(schema: &str, description: &Description) -> SchemaInfo {
         description: description.schema.description.clone(),
         utype: description.schema.utype.clone(),
         index: description.schema.index,
+    }
+}
+
+/// Head and metadata of a table that is there. A description that does not fit its columns (any more) is not in the
+/// way: an operator is told, and the table is served without it.
+fn served(
+    schema: &str,
+    table: &str,
+    fields: &[trifid_archive_adql::types::Field],
+    description: &mut Description,
+) -> Result<(trifid_archive_engine::table::TableHead, trifid_archive_engine::catalogue::TableInfo), StoreError>
+{
+    match described(schema, table, fields, description) {
+        Err(error @ StoreError::Description(..)) => {
+            let table_name = format!("{schema}.{table}");
+            tracing::error!(table = table_name, %error, "a table is served without its description");
+            *description = Description::default();
+            described(schema, table, fields, description)
+        }
+        done => done,
     }
 }
 

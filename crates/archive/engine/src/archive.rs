@@ -126,7 +126,7 @@ impl Archive {
     }
 
     /// Publishes these schemas and tables beside those that are there, in place of those of the same name.
-    pub fn add(&self, schemas: Vec<SchemaInfo>, tables: Vec<Arc<Published>>) -> Result<(), QueryError> {
+    pub fn add(&self, schemas: &[SchemaInfo], tables: &[Arc<Published>]) -> Result<(), QueryError> {
         self.publish(|now, generation| {
             let replaced = |old: &&SchemaInfo| schemas.iter().all(|new| new.name != old.name);
             let mut all: Vec<SchemaInfo> = now.schemas.iter().filter(replaced).cloned().collect();
@@ -164,10 +164,11 @@ impl Archive {
         let mut shape = Fingerprint::new();
         shape.read(text, language).map_err(|error| QueryError::invalid(error.report(text).to_string()))?;
         let literals = shape.literals().to_vec();
-        if alone && let Some(plan) = self.plans.get(&Key(generation, shape.key())) {
-            if plan.holds_for(&literals) {
-                return Ok(Prepared { plan, literals, tables });
-            }
+        if alone
+            && let Some(plan) = self.plans.get(&Key(generation, shape.key()))
+            && plan.holds_for(&literals)
+        {
+            return Ok(Prepared { plan, literals, tables });
         }
         let plan = Arc::new(self.plan(text, language, &tables)?);
         if alone {

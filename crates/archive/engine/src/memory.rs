@@ -52,7 +52,7 @@ impl Table {
     ) -> Result<Self, QueryError> {
         let mut columns = joined(&head, batches)?;
         if let Some(position) = head.position {
-            columns = by_cell(columns, position)?;
+            columns = by_cell(&columns, position)?;
         }
         let rows = columns.first().map_or(0, |column| column.len());
         if Row::try_from(rows).is_err() {
@@ -101,7 +101,7 @@ fn joined(head: &TableHead, batches: &[RecordBatch]) -> Result<Vec<ArrayRef>, Qu
 }
 
 /// The columns with their rows in the order of the sky, and the cells as one more.
-fn by_cell(columns: Vec<ArrayRef>, position: Position) -> Result<Vec<ArrayRef>, QueryError> {
+fn by_cell(columns: &[ArrayRef], position: Position) -> Result<Vec<ArrayRef>, QueryError> {
     let cells = cells(&columns[position.lon], &columns[position.lat]);
     let mut order: Vec<u32> = (0..cells.len() as u32).collect();
     order.sort_by_key(|row| cells[*row as usize]);

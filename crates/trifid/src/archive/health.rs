@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use trifid_archive_engine::archive::Archive;
 use trifid_archive_engine::jobs::Jobs;
+use trifid_archive_face::ArchiveFace;
 use trifid_base_web::HealthSource;
 use trifid_base_web::metrics::{Exposition, Kind};
 
 pub(crate) struct Health {
     pub(crate) archive: Arc<Archive>,
+    pub(crate) face: Arc<ArchiveFace>,
     pub(crate) jobs: Jobs,
 }
 
@@ -49,5 +51,28 @@ impl HealthSource for Health {
         for (name, help, value) in gauges {
             out.family(Kind::Gauge, name, help).sample(&[], value as u64);
         }
+        let stats = self.face.stats();
+        let counters = [
+            ("trifid_archive_results_whole_total", "Results sent in one piece.", stats.whole),
+            ("trifid_archive_results_streamed_total", "Results sent while they were made.", stats.streamed),
+            (
+                "trifid_archive_results_overflowed_total",
+                "Results of which rows were withheld.",
+                stats.overflowed,
+            ),
+            ("trifid_archive_results_failed_total", "Results that broke off.", stats.failed),
+            ("trifid_archive_results_abandoned_total", "Results whose client left.", stats.abandoned),
+            ("trifid_archive_uploads_total", "Tables that came with queries.", stats.uploads),
+            (
+                "trifid_archive_results_spooled_total",
+                "Results that waited on disk for their client.",
+                stats.spooled,
+            ),
+        ];
+        for (name, help, value) in counters {
+            out.family(Kind::Counter, name, help).sample(&[], value);
+        }
+        out.family(Kind::Gauge, "trifid_archive_spool_bytes", "Bytes of results that wait on disk.")
+            .sample(&[], stats.spool_bytes);
     }
 }

@@ -119,6 +119,7 @@ fn size(value: u64) -> usize {
 pub(crate) struct Door {
     pub(crate) archive: Arc<Archive>,
     pub(crate) mount: Mount,
+    face: Arc<ArchiveFace>,
     jobs: Jobs,
 }
 
@@ -142,7 +143,8 @@ impl Door {
             ports(&options, &folder, listener.cores(), client),
         );
         let jobs = jobs(&options, &folder, &archive, &face).context("cannot open the archive's jobs")?;
-        let mount = Mount::new(ROOT, Arc::new(face.with_jobs(jobs.clone())));
+        let face = Arc::new(face.with_jobs(jobs.clone()));
+        let mount = Mount::new(ROOT, Arc::clone(&face) as Arc<dyn web::Face>);
         let shutdown = supervisor.shutdown().clone();
         supervisor.spawn("archive tables", tables.watch(options.reload_interval.into(), shutdown.clone()));
         let sweep = jobs.clone().sweep(SWEEP_INTERVAL, shutdown);
@@ -150,12 +152,16 @@ impl Door {
             sweep.await;
             Ok::<(), std::convert::Infallible>(())
         });
-        Ok(Self { archive, mount, jobs })
+        Ok(Self { archive, mount, face, jobs })
     }
 
     /// What the door says of itself.
     pub(crate) fn health(&self) -> Arc<dyn HealthSource> {
-        Arc::new(health::Health { archive: Arc::clone(&self.archive), jobs: self.jobs.clone() })
+        Arc::new(health::Health {
+            archive: Arc::clone(&self.archive),
+            face: Arc::clone(&self.face),
+            jobs: self.jobs.clone(),
+        })
     }
 }
 

@@ -44,11 +44,11 @@ pub(super) async fn settle(house: &House) -> anyhow::Result<String> {
     let (schema, stars) = table("hipparcos", stars, HIPPARCOS_SAID)?;
     let (_, exposures) = table("exposures", exposures, EXPOSURES_SAID)?;
     let rows = stars.table.rows();
-    archive.add(vec![schema], vec![Arc::new(stars), Arc::new(exposures)])?;
+    archive.add(&[schema], &[Arc::new(stars), Arc::new(exposures)])?;
     let mapping = Mapping::parse(std::str::from_utf8(OBSCORE)?)?;
     let (schema, observations) = obscore::make(archive, &mapping).await?;
     let count = observations.table.rows();
-    archive.add(vec![schema], vec![Arc::new(observations)])?;
+    archive.add(&[schema], &[Arc::new(observations)])?;
     Ok(things_to_try(house.address, rows, count))
 }
 

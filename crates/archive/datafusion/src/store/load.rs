@@ -175,8 +175,7 @@ impl Loading {
             None => read_description(folder)?,
         };
         let (head, info) = described(&target.schema, &target.table, &fields, &description)?;
-        let segments =
-            Segments::new(place.to_owned(), &fields, head.position.is_some(), indexed(&head, &info));
+        let segments = Segments::new(place.to_owned(), &fields, head.position, indexed(&head, &info));
         Ok(Self {
             place: place.to_owned(),
             schema: schema(&fields, head.position.is_some()),

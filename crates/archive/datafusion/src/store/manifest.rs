@@ -12,8 +12,9 @@ pub(super) const LAYOUT: u32 = 1;
 pub(super) struct Manifest {
     pub(super) layout: u32,
     pub(super) rows: u64,
-    /// Whether the rows are in the order of the sky and their cells are the last column.
-    pub(super) cells: bool,
+    /// The columns of the position in whose cells' order the rows are: longitude, latitude. The cells are one more
+    /// column then.
+    pub(super) position: Option<(usize, usize)>,
     pub(super) chunks: Vec<Chunk>,
     /// The columns that have an index.
     pub(super) indexed: Vec<usize>,

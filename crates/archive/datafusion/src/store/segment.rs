@@ -17,6 +17,7 @@ use trifid_archive_adql::types::Field;
 use trifid_archive_engine::index::{Sorted, encode};
 use trifid_archive_engine::limits::CHUNK_ROWS;
 use trifid_archive_engine::memory;
+use trifid_archive_engine::table::Position;
 use trifid_archive_model::batch;
 
 use super::manifest::{Chunk, Kept, LAYOUT, Manifest};
@@ -31,7 +32,7 @@ pub(super) struct Segments {
     folder: PathBuf,
     schema: SchemaRef,
     width: usize,
-    cells: bool,
+    position: Option<Position>,
     indexed: Vec<usize>,
     /// The indexed columns so far.
     kept: Vec<Vec<ArrayRef>>,
@@ -53,12 +54,17 @@ pub(super) fn schema(fields: &[Field], cells: bool) -> SchemaRef {
 }
 
 impl Segments {
-    pub(super) fn new(folder: PathBuf, fields: &[Field], cells: bool, indexed: Vec<usize>) -> Self {
+    pub(super) fn new(
+        folder: PathBuf,
+        fields: &[Field],
+        position: Option<Position>,
+        indexed: Vec<usize>,
+    ) -> Self {
         Self {
             folder,
-            schema: schema(fields, cells),
+            schema: schema(fields, position.is_some()),
             width: fields.len(),
-            cells,
+            position,
             kept: vec![Vec::new(); indexed.len()],
             indexed,
             waiting: Vec::new(),
@@ -105,7 +111,7 @@ impl Segments {
     fn note(&mut self, chunk: &RecordBatch, segment: usize, row_group: usize) {
         let ranges =
             chunk.columns()[..self.width].iter().map(|column| memory::range(column).as_ref().map(Kept::from));
-        let cells = self.cells.then(|| {
+        let cells = self.position.is_some().then(|| {
             let cells = chunk.column(self.width).as_primitive::<Int64Type>().values();
             (cells[0], cells[cells.len() - 1])
         });
@@ -165,8 +171,13 @@ impl Segments {
                 indexed.push(column);
             }
         }
-        let manifest =
-            Manifest { layout: LAYOUT, rows: self.rows, cells: self.cells, chunks: self.chunks, indexed };
+        let manifest = Manifest {
+            layout: LAYOUT,
+            rows: self.rows,
+            position: self.position.map(|position| (position.lon, position.lat)),
+            chunks: self.chunks,
+            indexed,
+        };
         let text = serde_json::to_vec(&manifest).map_err(|error| damaged(&self.folder, error))?;
         put(&self.folder, "manifest.json", &text)?;
         sync_folder(&self.folder)?;

@@ -16,14 +16,14 @@ use trifid_archive_engine::cache::ColumnCache;
 use trifid_archive_engine::catalogue::Published;
 use trifid_archive_engine::index::{Indexes, Sorted, Spatial, decode};
 use trifid_archive_engine::metadata::Description;
-use trifid_archive_engine::table::{Chunk, ColumnSource, Row, Table};
+use trifid_archive_engine::table::{Chunk, ColumnSource, Row, Table, TableHead};
 use trifid_archive_model::adopt;
 use trifid_archive_model::batch::physical;
 use trifid_archive_model::read::TableReader as _;
 use trifid_archive_model::votable;
 
 use super::manifest::{LAYOUT, Manifest};
-use super::{StoreError, Stored, described, schema_info};
+use super::{StoreError, Stored, schema_info, served};
 
 /// One row group of one file.
 #[derive(Clone, Debug)]
@@ -111,13 +111,13 @@ pub(super) fn open(
     folder: &Path,
     schema: &str,
     table: &str,
-    description: Description,
+    mut description: Description,
     cache: &Arc<ColumnCache>,
 ) -> Result<Stored, StoreError> {
     let manifest = manifest(folder)?;
     let fields = fields(folder)?;
-    let (head, info) = described(schema, table, &fields, &description)?;
-    let indexes = indexes(folder, &manifest, fields.len())?;
+    let (head, info) = served(schema, table, &fields, &mut description)?;
+    let indexes = indexes(folder, &manifest, &head)?;
     let source = files(folder, &manifest, &fields);
     let table = Table::new(head, chunks(&manifest), indexes, Arc::new(source), Arc::clone(cache));
     Ok(Stored {
@@ -146,7 +146,7 @@ fn fields(folder: &Path) -> Result<Vec<Field>, StoreError> {
     Ok(reader.fields().to_vec())
 }
 
-fn indexes(folder: &Path, manifest: &Manifest, width: usize) -> Result<Indexes, StoreError> {
+fn indexes(folder: &Path, manifest: &Manifest, head: &TableHead) -> Result<Indexes, StoreError> {
     let read = |column: &usize| -> Result<Option<Sorted>, StoreError> {
         let path = folder.join(format!("{column:04}.index"));
         let bytes = fs::read(&path).map_err(StoreError::io(format!("reading {}", path.display())))?;
@@ -163,8 +163,11 @@ fn indexes(folder: &Path, manifest: &Manifest, width: usize) -> Result<Indexes, 
     };
     let sorted = manifest.indexed.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let cells: Option<Vec<(i64, i64)>> = manifest.chunks.iter().map(|chunk| chunk.cells).collect();
-    let spatial =
-        cells.filter(|_| manifest.cells).map(|chunks| Spatial { column: width, chunks, ordered: true });
+    // A description may have moved the position to other columns since: the order of the rows is then of no use.
+    let position = head.position.map(|position| (position.lon, position.lat));
+    let is_ordered = position.is_some() && position == manifest.position;
+    let column = head.fields.len();
+    let spatial = cells.filter(|_| is_ordered).map(|chunks| Spatial { column, chunks, ordered: true });
     Ok(Indexes { spatial, sorted: sorted.into_iter().flatten().collect() })
 }
 

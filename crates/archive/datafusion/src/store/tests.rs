@@ -138,6 +138,26 @@ fn what_is_said_of_a_table_is_kept() {
 }
 
 #[test]
+fn a_description_may_change_what_a_position_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    load(&store, &[csv(folder.path(), "a.csv", 50)], &target("stars")).unwrap();
+    assert!(store.open("s", "stars").unwrap().published.table.indexes.spatial.is_some());
+    let file = store.folder_of("s", "stars").join("table.toml");
+    let moved = "[column.ra]\nucd = 'pos.eq.dec;meta.main'\n[column.dec]\nucd = 'pos.eq.ra;meta.main'\n";
+    fs::write(&file, moved).unwrap();
+    let stored = store.open("s", "stars").unwrap();
+    assert_eq!(
+        stored.published.table.head.position.map(|position| (position.lon, position.lat)),
+        Some((2, 1))
+    );
+    assert!(stored.published.table.indexes.spatial.is_none(), "the rows are in the order of other columns");
+    // What does not fit the table is not in the way of serving it.
+    fs::write(&file, "[column.gone]\nunit = 'm'\n").unwrap();
+    assert_eq!(store.open("s", "stars").unwrap().published.table.rows(), 50);
+}
+
+#[test]
 fn results_in_parquet_are_tables_again() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());

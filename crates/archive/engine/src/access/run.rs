@@ -163,7 +163,7 @@ impl Running {
     fn unordered(&mut self) -> Result<Step, QueryError> {
         let Some(block) = self.next_block() else { return Ok(Step::Over) };
         let kept = self.kept(&block)?;
-        let cut = self.cut_block(kept);
+        let cut = self.cut_block(&kept);
         if cut.rows() == 0 {
             return Ok(Step::Looked);
         }
@@ -185,7 +185,7 @@ impl Running {
     }
 
     /// Offset and top applied to a block that comes next in the answer.
-    fn cut_block(&mut self, block: Block) -> Block {
+    fn cut_block(&mut self, block: &Block) -> Block {
         let rows = block.rows() as u64;
         let skipped = self.offset.min(rows);
         let given = self.top.min(rows - skipped);

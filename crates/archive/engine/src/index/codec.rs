@@ -56,10 +56,10 @@ pub fn encode(index: &Sorted) -> Vec<u8> {
 fn values(values: &Values, out: &mut Vec<u8>) {
     match values {
         Values::Integer(values) => {
-            values.values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()))
+            values.values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
         }
         Values::Double(values) => {
-            values.values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()))
+            values.values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
         }
         Values::Text(values) => {
             let first = values.value_offsets().first().copied().unwrap_or(0);

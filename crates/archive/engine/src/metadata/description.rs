@@ -18,10 +18,6 @@
 //! [[key]]
 //! target = "survey.exposures"
 //! columns = [["exposure", "id"]]
-//!
-//! [[example]]
-//! name = "The brightest"
-//! query = "SELECT TOP 10 * FROM survey.stars ORDER BY vmag"
 //! ```
 //!
 //! Every key is optional; an unknown one, or a column that the table does not have, is an error.
@@ -48,8 +44,6 @@ pub struct Description {
     pub column: BTreeMap<String, Column>,
     /// Its foreign keys.
     pub key: Vec<Key>,
-    /// Queries to show to newcomers.
-    pub example: Vec<Example>,
 }
 
 /// What is said of a schema or a table.
@@ -102,19 +96,6 @@ pub struct Key {
     /// The data model's role.
     #[serde(default)]
     pub utype: Option<Arc<str>>,
-}
-
-/// A query to show to newcomers.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Example {
-    /// What it is called.
-    pub name: Arc<str>,
-    /// The query.
-    pub query: Arc<str>,
-    /// What it shows.
-    #[serde(default)]
-    pub description: Option<Arc<str>>,
 }
 
 /// Why a file describes no table.

@@ -65,10 +65,9 @@ const RULES: &[Rule] = &[
 
 /// Fills in what is absent.
 pub fn fill(fields: &mut [Field]) {
-    for at in 0..fields.len() {
-        let guessed = of_name(&fields[at].name, fields[at].ty);
-        if let Some((ucd, unit)) = guessed {
-            give(&mut fields[at], ucd.into(), unit);
+    for field in fields.iter_mut() {
+        if let Some((ucd, unit)) = of_name(&field.name, field.ty) {
+            give(field, ucd.into(), unit);
         }
     }
     for at in 0..fields.len() {

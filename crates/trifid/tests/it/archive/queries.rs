@@ -17,15 +17,8 @@ struct Case<'a> {
 fn cases() -> Vec<Case<'static>> {
     let paragraphs = CORPUS.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     let case = |paragraph: &'static str| {
-        let (head, query) = paragraph.rsplit_once("\n--> ").map_or_else(
-            || {
-                let (head, query) = paragraph.split_once('\n').unwrap();
-                (head, query)
-            },
-            |pair| pair,
-        );
-        let counted =
-            head.lines().last().unwrap().strip_prefix("= ").unwrap_or_else(|| panic!("{paragraph}"));
+        let (head, query) = paragraph.split_once('\n').unwrap();
+        let counted = head.strip_prefix("= ").unwrap_or_else(|| panic!("{paragraph}"));
         let (count, sum) =
             counted.split_once(" / ").map_or((counted, None), |(count, sum)| (count, Some(sum)));
         Case { rows: count.parse().unwrap(), sum: sum.map(|sum| sum.parse().unwrap()), query }
