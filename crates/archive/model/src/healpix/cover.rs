@@ -7,7 +7,8 @@
 //! some hundred judgements of twenty nanoseconds.
 //!
 //! What holds: every position in the region has its [`hash29`](super::hash29) in a range, and every position
-//! with its hash in a range marked `inside` is in the region. [`MARGIN`] pays for rounding on both sides.
+//! with its hash in a range marked `inside` is in the region. [`MARGIN`] pays for rounding on both sides, so
+//! that the ranges of a circle also have every position whose computed distance is at most its radius.
 
 use super::cell::Kind;
 use super::{Cell, MARGIN, ORDER_MAX, bucket_order, buckets_around};

@@ -1,10 +1,10 @@
 //! HEALPix in nested order: the index of the archive's rows.
 //!
-//! The sphere in 12 base cells of equal area, each parted into 4 again and again: at order `k` there are `12
-//! * 4^k` cells, and the cells of a region are few ranges of order-29 numbers (Gorski et al. 2005, ApJ 622,
-//! 759). This is our own writing of it, over the plane in which cells are squares: a base cell number and two
-//! coordinates of 29 bits, interleaved. It needs one square root and no arc function either way, so that the
-//! number of a position is the same on every machine.
+//! The sphere in 12 base cells of equal area, each parted into 4 again and again: at order `k` there are
+//! `12 * 4^k` cells, and the cells of a region are few ranges of order-29 numbers (Gorski et al. 2005). This is
+//! our own writing of it, over the plane in which cells are squares: a base cell number and two coordinates of
+//! 29 bits, interleaved. It needs one square root and no arc function either way, so that the number of a
+//! position is the same on every machine.
 //!
 //! - [`hash`] is always computed at order 29 and shortened: parents agree by construction.
 //! - A position off a cell's edge by rounding is within [`MARGIN`] of its cell; [`cover`] allows for it, so a

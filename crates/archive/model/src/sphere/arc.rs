@@ -14,6 +14,10 @@ use super::{Vec3, angle};
 /// What an end of an arc may be off by, in radians.
 const END: f64 = 4.0 * TOUCH;
 
+/// How near another arc must come for an arc to be parted there. More than it could be off: a part too many does
+/// no harm, one that another arc leaves in its middle has no side.
+pub(crate) const NEAR: f64 = 1e-12;
+
 /// An arc, run through counter-clockwise around its axis as seen from outside: the axis is to the left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arc {
@@ -112,8 +116,8 @@ impl Arc {
     }
 
     /// Whether an angle is within the arc, its ends included; it is then brought into the extent.
-    fn within(&self, angle: f64) -> Option<f64> {
-        let slack = (END / self.sin_radius.max(END)).min(1.0);
+    fn within(&self, angle: f64, slack: f64) -> Option<f64> {
+        let slack = (slack / self.sin_radius.max(slack)).min(1.0);
         let angle = angle.rem_euclid(TAU);
         if angle <= self.extent + slack {
             Some(angle.min(self.extent))
@@ -122,10 +126,10 @@ impl Arc {
         }
     }
 
-    /// Whether a position is on it.
-    pub(crate) fn touches(&self, p: Vec3) -> bool {
+    /// Whether a position is on it, or not farther beside it.
+    pub(crate) fn touches(&self, p: Vec3, slack: f64) -> bool {
         let across = self.axis.angle(p) - self.radius;
-        across.abs() <= END && self.within(self.angle_of(p)).is_some()
+        across.abs() <= slack && self.within(self.angle_of(p), END).is_some()
     }
 
     /// Whether a position is on the whole circle, nearly.
@@ -134,33 +138,33 @@ impl Arc {
         (self.axis.angle(p) - self.radius).abs() < 1e-13
     }
 
-    /// The angles, on this arc, where another crosses it, touches it, or begins or ends on it.
+    /// The angles, on this arc, where another crosses it, touches it, or begins or ends on it, to within `slack`.
     ///
     /// The place of a crossing is found once for both arcs, and one that cannot be told from an end is that
     /// end: then edges that were parted still close.
-    pub(crate) fn crossings(&self, other: &Self, found: &mut Vec<f64>) {
-        let reach = self.reach + other.reach + END;
+    pub(crate) fn crossings(&self, other: &Self, slack: f64, found: &mut Vec<f64>) {
+        let reach = self.reach + other.reach + slack;
         if self.middle.chord_squared(other.middle) > reach * reach {
             return;
         }
         for end in other.ends().into_iter().flatten() {
             let across = self.axis.angle(end) - self.radius;
-            if across.abs() <= END {
-                found.extend(self.within(self.angle_of(end)));
+            if across.abs() <= slack {
+                found.extend(self.within(self.angle_of(end), slack));
             }
         }
         let swapped = self.axis.x.total_cmp(&other.axis.x).then(self.axis.y.total_cmp(&other.axis.y)).is_gt();
         let (one, two) = if swapped { (other, self) } else { (self, other) };
-        let Some(half) = one.half_angle(two) else { return };
+        let Some(half) = one.half_angle(two, slack) else { return };
         let towards = one.angle_of(two.axis);
         for angle in [towards - half, towards + half] {
             let place = one.at(angle);
-            let slack = one.uncertainty(two, place);
+            let unsure = one.uncertainty(two, place);
             let ends = one.ends().into_iter().chain(two.ends()).flatten();
             let place =
-                ends.into_iter().find(|end| end.chord_squared(place) <= slack * slack).unwrap_or(place);
-            if let Some(angle) = self.within(self.angle_of(place))
-                && other.within(other.angle_of(place)).is_some()
+                ends.into_iter().find(|end| end.chord_squared(place) <= unsure * unsure).unwrap_or(place);
+            if let Some(angle) = self.within(self.angle_of(place), slack)
+                && other.within(other.angle_of(place), slack).is_some()
             {
                 found.push(angle);
             }
@@ -190,21 +194,21 @@ impl Arc {
     /// Whether the two have a position in common.
     pub(crate) fn meets(&self, other: &Self, scratch: &mut Vec<f64>) -> bool {
         scratch.clear();
-        self.crossings(other, scratch);
+        self.crossings(other, END, scratch);
         if scratch.is_empty() && !self.is_whole() {
             // One that lies on the other within its ends shows only from the other.
-            other.crossings(self, scratch);
+            other.crossings(self, END, scratch);
         }
         !scratch.is_empty()
     }
 
     /// The angle, at this axis, between the other axis and where the circles cross; `None` if they do not
     /// meet.
-    fn half_angle(&self, other: &Self) -> Option<f64> {
+    fn half_angle(&self, other: &Self, slack: f64) -> Option<f64> {
         let (own, far, apart) = (self.radius, other.radius, self.axis.angle(other.axis));
         let s = (own + far + apart) / 2.0;
         let differences = [s - own, s - far, s - apart, PI - s];
-        if differences.iter().any(|difference| *difference < -TOUCH) {
+        if differences.iter().any(|difference| *difference < -slack) {
             return None;
         }
         let [own, far, apart, rest] = differences.map(|difference| difference.max(0.0).sin());

@@ -9,12 +9,12 @@
 
 use std::f64::consts::{PI, TAU};
 
-use super::arc::Arc;
+use super::arc::{Arc, NEAR};
 use super::cap::Cap;
 use super::geometry::Geometry;
 use super::point::{Circle, Point, Range};
 use super::polygon::{Polygon, spread, triangle};
-use super::relate::{Part, beside, parts};
+use super::relate::{BESIDE, Part, beside, parts};
 use super::{Vec3, angle};
 
 /// The square degrees of a steradian.
@@ -165,26 +165,73 @@ fn of_edge(parts: &[Part<'_>]) -> Measure {
     let bounds = bounds(parts, &arcs);
     let origin = bounds.map_or_else(|| far_origin(&arcs), |cap| cap.center());
     let flat = bounds.is_some_and(|cap| cap.radius() < FLAT);
-    let mut sum = Measure::default();
-    for (index, arc) in arcs.iter().enumerate() {
-        let mut angles = Vec::new();
-        let others = arcs.iter().enumerate().filter(|(other, _)| *other != index);
-        others.for_each(|(_, other)| arc.crossings(other, &mut angles));
-        for (from, to) in arc.parts(angles) {
-            // Of edges that coincide the first one stands for all.
-            let places = [0.25, 0.5, 0.75].map(|part| arc.at(from + (to - from) * part));
-            if arcs[..index].iter().any(|earlier| places.iter().all(|place| earlier.touches(*place))) {
-                continue;
-            }
-            let [left, right] = beside(arc, from, to).map(contains);
-            if left != right {
-                let part = along(arc, from, to, origin, flat);
-                let sign = if left { 1.0 } else { -1.0 };
-                sum = sum.add(Measure { area: part.area * sign, moment: part.moment * sign });
-            }
+    let pieces = pieces(&arcs);
+    let mut edge = Vec::new();
+    for step in STEPS {
+        edge = common_edge(&arcs, &pieces, contains, step);
+        if closes(&edge) {
+            break;
         }
     }
+    let sum = edge.iter().fold(Measure::default(), |sum, (piece, sign)| {
+        let part = along(piece.arc, piece.from, piece.to, origin, flat);
+        sum.add(Measure { area: part.area * sign, moment: part.moment * *sign })
+    });
     Measure { area: settle(sum.area, contains), ..sum }
+}
+
+/// How far beside an edge a union is asked whether it is there, in radians. Edges nearer than that count as one;
+/// where that parts an edge from its other end, the next step is tried.
+const STEPS: [f64; 4] = [BESIDE, 3.0 * BESIDE, 10.0 * BESIDE, 50.0 * BESIDE];
+
+/// What of an arc lies between crossings with others.
+struct Piece<'a> {
+    arc: &'a Arc,
+    /// The arc's place among all.
+    index: usize,
+    from: f64,
+    to: f64,
+}
+
+fn pieces<'a>(arcs: &[&'a Arc]) -> Vec<Piece<'a>> {
+    let parted = arcs.iter().enumerate().flat_map(|(index, arc)| {
+        let mut angles = Vec::new();
+        let others = arcs.iter().enumerate().filter(|(other, _)| *other != index);
+        others.for_each(|(_, other)| arc.crossings(other, NEAR, &mut angles));
+        arc.parts(angles).into_iter().map(move |(from, to)| Piece { arc, index, from, to })
+    });
+    parted.collect()
+}
+
+/// The pieces with the union on one side only, 1 for its left and -1 for its right.
+fn common_edge<'a, 'b>(
+    arcs: &[&'a Arc],
+    pieces: &'b [Piece<'a>],
+    contains: impl Fn(Vec3) -> bool,
+    step: f64,
+) -> Vec<(&'b Piece<'a>, f64)> {
+    let mut edge = Vec::new();
+    for piece in pieces {
+        // Of edges that coincide the first one stands for all.
+        let middle = piece.arc.at(f64::midpoint(piece.from, piece.to));
+        if arcs[..piece.index].iter().any(|earlier| earlier.touches(middle, step)) {
+            continue;
+        }
+        match beside(piece.arc, piece.from, piece.to, step).map(&contains) {
+            [true, false] => edge.push((piece, 1.0)),
+            [false, true] => edge.push((piece, -1.0)),
+            _ => {}
+        }
+    }
+    edge
+}
+
+/// Whether as many pieces end as begin, everywhere.
+fn closes(edge: &[(&Piece<'_>, f64)]) -> bool {
+    let sum = edge.iter().fold(Vec3::default(), |sum, (piece, sign)| {
+        sum + (piece.arc.at(piece.to) - piece.arc.at(piece.from)) * *sign
+    });
+    sum.norm() < 1e-10
 }
 
 /// What a part of an arc adds to the integrals, the region to its left.

@@ -12,7 +12,7 @@
 //! Cost: pairs of edges. A footprint of few vertices takes microseconds.
 
 use super::Vec3;
-use super::arc::Arc;
+use super::arc::{Arc, NEAR};
 use super::cap::{Cap, TOUCH};
 use super::geometry::{Geometry, Shape};
 use super::point::{Circle, Range};
@@ -166,7 +166,7 @@ fn within(inner: &Part<'_>, outer: &[Part<'_>]) -> bool {
     let in_outer = |p: Vec3| near.iter().any(|part| part.contains(p));
     let edges_within = inner.arcs.iter().all(|arc| {
         let mut angles = Vec::new();
-        near.iter().flat_map(|part| &part.arcs).for_each(|other| arc.crossings(other, &mut angles));
+        near.iter().flat_map(|part| &part.arcs).for_each(|other| arc.crossings(other, NEAR, &mut angles));
         arc.parts(angles).into_iter().all(|(from, to)| in_outer(arc.at(f64::midpoint(from, to))))
     });
     edges_within
@@ -175,19 +175,21 @@ fn within(inner: &Part<'_>, outer: &[Part<'_>]) -> bool {
                 || near.iter().enumerate().filter(move |(other, _)| *other != index).map(|(_, part)| part);
             part.arcs.iter().all(|arc| {
                 let mut angles = Vec::new();
-                inner.arcs.iter().for_each(|other| arc.crossings(other, &mut angles));
-                others().flat_map(|part| &part.arcs).for_each(|other| arc.crossings(other, &mut angles));
+                inner.arcs.iter().for_each(|other| arc.crossings(other, NEAR, &mut angles));
+                others()
+                    .flat_map(|part| &part.arcs)
+                    .for_each(|other| arc.crossings(other, NEAR, &mut angles));
                 arc.parts(angles).into_iter().all(|(from, to)| {
-                    beside(arc, from, to).into_iter().all(|p| !inner.contains(p) || in_outer(p))
+                    beside(arc, from, to, BESIDE).into_iter().all(|p| !inner.contains(p) || in_outer(p))
                 })
             })
         })
 }
 
 /// Positions just to the left and to the right of the middle of a part of an arc.
-pub(crate) fn beside(arc: &Arc, from: f64, to: f64) -> [Vec3; 2] {
+pub(crate) fn beside(arc: &Arc, from: f64, to: f64, step: f64) -> [Vec3; 2] {
     let middle = f64::midpoint(from, to);
-    let step = arc.left(middle) * BESIDE.min(arc.length(from, to) / 64.0);
+    let step = arc.left(middle) * step.min(arc.length(from, to) / 64.0);
     [arc.at(middle) + step, arc.at(middle) - step]
 }
 
