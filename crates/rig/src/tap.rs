@@ -49,7 +49,7 @@ pub(crate) const CELLS: [&str; 12] =
 const QUICK: [&str; 8] = [LOAD, MEMORY, "lookup", "cone", "rows", "whole", JOBS, OVERLOAD];
 
 /// Rounds and seconds of a window: there are many cells, and each is measured in several ways.
-pub(crate) const PACING: Pacing = Pacing { full: (5, 1.5), quick: (2, 0.4), smoke: (1, 0.05) };
+pub(crate) const PACING: Pacing = Pacing { full: (5, 1.5), quick: (2, 0.3), smoke: (1, 0.05) };
 
 /// Rows of the table.
 fn count(mode: Mode) -> usize {

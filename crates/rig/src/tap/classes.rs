@@ -342,8 +342,16 @@ fn rounds(bench: &mut Bench<'_>, class: Class, sides: &mut Sides, tracks: &mut T
         }
         if let (Some(clients), Some(floor)) = (paced, &mut sides.floor) {
             // What the archive can do now decides the rate: the machine may be slower in the next round.
-            let able = bench.drive(&mut sides.archive, clients, Pace::Closed)?;
-            let rate = able.rate() * limits::PACED_SHARE;
+            let able = if whole {
+                tracks.of("closed", clients, ARCHIVE).last().map(|able| able.rate())
+            } else {
+                None
+            };
+            let able = match able {
+                Some(able) => able,
+                None => bench.drive(&mut sides.archive, clients, Pace::Closed)?.rate(),
+            };
+            let rate = able * limits::PACED_SHARE;
             let (of_floor, of_archive) =
                 bench.pair(floor, &mut sides.archive, clients, Pace::Paced(rate.max(1.0)))?;
             tracks.push("paced", clients, FLOOR, of_floor);
