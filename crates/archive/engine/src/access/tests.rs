@@ -174,10 +174,13 @@ fn coordinate() -> impl Strategy<Value = (f64, f64)> {
     (lon, lat)
 }
 
+/// Where a star is, if anywhere.
+type Place = Option<(f64, f64)>;
+
 fn stars() -> impl Strategy<Value = Vec<Star>> {
     let star = (prop::option::weighted(0.9, coordinate()), prop::option::weighted(0.9, -2i8..3));
     prop::collection::vec(star, 0..60).prop_map(|stars| {
-        let star = |(id, (at, mag)): (i32, (Option<(f64, f64)>, Option<i8>))| Star {
+        let star = |(id, (at, mag)): (i32, (Place, Option<i8>))| Star {
             id,
             ra: at.map(|at| at.0),
             dec: at.map(|at| at.1),

@@ -209,7 +209,10 @@ async fn lists_are_filtered() {
     };
     let [a, b, c] = [0, 1, 2].map(|at: usize| made[at].id.clone());
     assert_eq!(ids(&Filter::default()), [a.clone(), b.clone(), c.clone()]);
-    assert_eq!(ids(&Filter { phases: vec![Phase::Completed], ..Filter::default() }), [b.clone()]);
+    assert_eq!(
+        ids(&Filter { phases: vec![Phase::Completed], ..Filter::default() }),
+        std::slice::from_ref(&b)
+    );
     assert_eq!(ids(&Filter { after: Some(made[0].created), ..Filter::default() }), [b, c.clone()]);
     assert_eq!(ids(&Filter { last: Some(1), ..Filter::default() }), [c]);
 }

@@ -226,7 +226,7 @@ fn what_is_held_is_bounded() {
     let few = Limits { rows: 3, bytes: 1 << 20 };
     let too_large = |text: &str| match answer_with(text, &sky(), few) {
         Err(QueryError::TooLarge(message)) => {
-            assert_eq!(&*message, "the query needs more than 3 rows in memory at once")
+            assert_eq!(&*message, "the query needs more than 3 rows in memory at once");
         }
         other => panic!("{other:?}"),
     };
