@@ -116,7 +116,7 @@ pub enum Function {
     /// The same arguments to Point: the position alone.
     EpochPropagatePosition,
     /// (from Text, to Text, geometry) to the geometry. Both Texts are literals among
-    /// [`FRAMES`](crate::functions::FRAMES): the resolver saw to it.
+    /// [`FRAMES`]: the resolver saw to it.
     GeometryTransform,
     /// Timestamp to Double, Julian date.
     ToJd,

@@ -1,19 +1,19 @@
 //! From the syntax tree to the typed tree: names become places, types become explicit, spellings become one.
 //!
 //! One walk. A select is understood in the order FROM, WHERE, select list, GROUP BY, HAVING, ORDER BY; while its
-//! expressions are, its relations are the innermost [`scope::Scope`], and a name that is not there is sought further
+//! expressions are, its relations are the innermost `scope::Scope`, and a name that is not there is sought further
 //! out. Aggregates are collected where they are met; if there are any, or GROUP BY, a second walk over what comes
-//! after grouping replaces what equals a key by the key ([`group`]).
+//! after grouping replaces what equals a key by the key (`group`).
 //!
 //! Types: numbers are promoted along UnsignedByte, Short, Int, Long, Double and along Float, Double; a literal takes
-//! the type of what it meets, if it is one exactly, so that columns stay bare ([`coerce`]). A Float column and a
+//! the type of what it meets, if it is one exactly, so that columns stay bare (`coerce`). A Float column and a
 //! decimal literal meet in Double: the Float is widened, which is exact, and `mag = 6.1` is then true for no Float.
-//! Units and UCDs are computed for select items alone, from the syntax tree ([`measure`]).
+//! Units and UCDs are computed for select items alone, from the syntax tree (`measure`).
 //!
 //! Derived tables and CTEs see nothing around them. An aggregate belongs to the select that it stands in.
 //!
 //! Cost: linear in the query and in the columns of the tables that it names, apart from what is written once and
-//! computed twice, which is bounded by [`limits::NODES`](crate::limits::NODES).
+//! computed twice, which is bounded by [`limits::NODES`].
 
 mod call;
 mod coerce;

@@ -4,7 +4,7 @@
 //! coordinates, and [`Region`], a union of them. All work is done on unit vectors ([`Vec3`]): there is no
 //! pole, no longitude 0 and no antipode to treat apart.
 //!
-//! - Regions are closed: what lies on an edge is inside, to within [`cap::TOUCH`], less than a
+//! - Regions are closed: what lies on an edge is inside, to within `cap::TOUCH`, less than a
 //!   nano-arcsecond.
 //! - A polygon is the smaller of the two sides of its edges, in whichever order its vertices come; see
 //!   [`Polygon`].
