@@ -80,6 +80,11 @@ fn failed(error: &io::Error) -> StoreError {
     }
 }
 
+/// What cannot be written: that something is missing on the way is the medium's fault then.
+fn unwritten(error: &io::Error) -> StoreError {
+    StoreError::Failed(error.to_string().into())
+}
+
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
@@ -145,7 +150,7 @@ impl Seek for Unfinished {
 
 impl ResultSink for Unfinished {
     fn finish(self: Box<Self>) -> Result<u64, StoreError> {
-        Unfinished::finish(*self).map_err(|error| failed(&error))
+        Unfinished::finish(*self).map_err(|error| unwritten(&error))
     }
 }
 
@@ -169,7 +174,7 @@ impl JobStore for FileJobs {
     fn put(&self, job: &Job) -> Result<(), StoreError> {
         let bytes = Record::of(job).to_bytes()?;
         let kept = || replace(&self.made(&job.id)?.join(RECORD), &bytes);
-        kept().map_err(|error| failed(&error))
+        kept().map_err(|error| unwritten(&error))
     }
 
     fn remove(&self, id: &JobId) -> Result<(), StoreError> {
@@ -184,7 +189,7 @@ impl JobStore for FileJobs {
             self.made(id)?;
             replace(&self.file(id, "part", label), bytes)
         };
-        kept().map_err(|error| failed(&error))
+        kept().map_err(|error| unwritten(&error))
     }
 
     fn part(&self, id: &JobId, label: &str) -> Result<Bytes, StoreError> {
@@ -196,7 +201,7 @@ impl JobStore for FileJobs {
             self.made(id)?;
             Unfinished::beside(&self.file(id, "result", name))
         };
-        made().map(|sink| Box::new(sink) as Box<dyn ResultSink>).map_err(|error| failed(&error))
+        made().map(|sink| Box::new(sink) as Box<dyn ResultSink>).map_err(|error| unwritten(&error))
     }
 
     fn result(&self, id: &JobId, name: &str) -> Result<(u64, Box<dyn Read + Send>), StoreError> {

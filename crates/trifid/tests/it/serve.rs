@@ -27,7 +27,7 @@ fn an_interrupt_stops_it_too() {
 fn a_second_process_on_the_port_is_refused() {
     let trifid = Trifid::new();
     let first = trifid.serve(&FREE_PORT);
-    let said = trifid.run(&["serve", "--listen", &first.address.to_string()]);
+    let said = trifid.run(&["serve", "--listen", &first.address.to_string(), "--set", "data_dir=other"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains(&format!("cannot listen on {}", first.address)), "{}", said.err);
     first.stop_cleanly();

@@ -128,7 +128,12 @@ fn fill(
                 loading.same_columns(&name, reader.fields())?;
                 loading
             }
-            none => none.insert(Loading::begin(place, folder, target, &*reader)?),
+            none => {
+                if reader.fields().is_empty() {
+                    return Err(StoreError::Mismatch(format!("{name} has no columns")));
+                }
+                none.insert(Loading::begin(place, folder, target, &*reader)?)
+            }
         };
         while let Some(batch) = reader
             .next_batch(LOAD_BATCH_ROWS)
@@ -166,9 +171,6 @@ impl Loading {
         reader: &dyn TableReader,
     ) -> Result<Self, StoreError> {
         let fields = Arc::clone(reader.fields());
-        if fields.is_empty() {
-            return Err(StoreError::Mismatch("the input has no columns".into()));
-        }
         keep_about(folder, target, &reader.about())?;
         let description = match &target.description {
             Some(_) => target.description()?,

@@ -1,12 +1,7 @@
 //! Putting gathered rows in order: NULL last ascending and first descending, NaN above all numbers, one zero.
 
-use std::sync::Arc;
-
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, Float32Array, Float64Array, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_ord::sort::{SortColumn, SortOptions, lexsort_to_indices};
-use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 use trifid_archive_adql::tree::OrderKey;
@@ -14,6 +9,7 @@ use trifid_archive_adql::types::Field;
 use trifid_archive_model::batch;
 
 use crate::error::QueryError;
+use crate::eval::normalise;
 
 /// The shown columns of all pieces in the order of the keys, at most `limit` rows.
 pub(super) fn sorted(
@@ -55,22 +51,5 @@ pub(super) fn taken(
 
 fn sort_column(columns: &[ArrayRef], key: OrderKey) -> SortColumn {
     let options = SortOptions { descending: key.descending, nulls_first: key.descending };
-    SortColumn { values: comparable(&columns[key.item]), options: Some(options) }
-}
-
-/// The column as it is ordered: -0 is 0, every NaN the same.
-fn comparable(column: &ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        DataType::Float32 => {
-            let plain = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
-            let made: Float32Array = column.as_primitive::<Float32Type>().unary(plain);
-            Arc::new(made)
-        }
-        DataType::Float64 => {
-            let plain = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
-            let made: Float64Array = column.as_primitive::<Float64Type>().unary(plain);
-            Arc::new(made)
-        }
-        _ => Arc::clone(column),
-    }
+    SortColumn { values: normalise(&columns[key.item]), options: Some(options) }
 }

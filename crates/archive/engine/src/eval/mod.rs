@@ -41,6 +41,7 @@ mod like;
 mod logic;
 mod math;
 mod node;
+mod normal;
 mod pattern;
 mod random;
 mod regions;
@@ -55,6 +56,7 @@ mod tests;
 pub use cells::Cells;
 pub use constant::{Constant, constant, one};
 pub use like::Pattern;
+pub use normal::normalise;
 pub use trifid_archive_adql::lift::is_constant;
 
 /// The rows that an expression is computed for.

@@ -17,6 +17,7 @@ use crate::error::QueryError;
 use crate::eval;
 use crate::eval::aggregate::{Accumulator, Emit, accumulator};
 use crate::eval::keys::{Interner, Keys};
+use crate::eval::normalise;
 
 /// A SELECT while it runs.
 pub(super) struct Selecting<'a> {
@@ -45,7 +46,8 @@ pub(super) fn select(
     let mut out = |rows: Rows| match &mut seen {
         None => sink(rows),
         Some(seen) => {
-            let fresh = unseen(&rows, seen)?;
+            let mut fresh = unseen(&rows, seen)?;
+            fresh.columns = fresh.columns.iter().map(normalise).collect();
             run.bounded(seen.size(), seen.len())?;
             sink(fresh)
         }
@@ -169,6 +171,7 @@ impl<'s, 'a> Groups<'s, 'a> {
     fn add(&mut self, scope: &Scope<'_>, rows: usize) -> Result<(), QueryError> {
         let select = self.selecting.select;
         let keys = self.selecting.all(&select.keys, scope, KEYS_PLACE)?;
+        let keys: Vec<ArrayRef> = keys.iter().map(normalise).collect();
         let of_rows = self.number(&keys, rows)?;
         let total = self.numbers.len();
         let mut place = ARGUMENTS_PLACE;

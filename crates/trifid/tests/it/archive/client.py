@@ -57,8 +57,10 @@ except pyvo.dal.DALQueryError as error:
     assert "line 1, column" in str(error), error
 
 # The same rows in every format that astropy reads.
-query = "SELECT hip, ra, hpmag, target, begin FROM demo.hipparcos, demo.exposures WHERE hip < 4 AND exposure_id < 'PL00003' ORDER BY hip, exposure_id"
-query = query.replace("begin", '"begin"')
+query = """
+    SELECT h.hip, h.ra, h.hpmag, e.target, e."begin" FROM demo.hipparcos AS h, demo.exposures AS e
+    WHERE h.hip < 4 AND e.exposure_id < 'PL00003' ORDER BY h.hip, e.exposure_id
+"""
 
 
 def raw(form):

@@ -143,7 +143,7 @@ fn a_mapping_makes_obscore() {
         &trifid,
         "SELECT COUNT(*) AS n FROM ivoa.obscore WHERE 1 = CONTAINS(POINT(s_ra, s_dec), s_region) AND t_max > t_min",
     );
-    assert_eq!(found.trim_end(), "n\r\n360");
+    assert_eq!(found.trim_end(), "n\n360");
     let serving = trifid.serve(&["serve", "--listen", "127.0.0.1:0"]);
     assert!(serving.get("/tap/capabilities").body.contains("ObsCore#core-1.1"));
     serving.stop_cleanly();

@@ -66,7 +66,7 @@ fn bombs_do_not_go_off() {
 #[test]
 fn a_query_without_end_is_ended() {
     let trifid = crate::harness::Trifid::new();
-    let serving = trifid.serve(&[
+    let mut serving = trifid.serve(&[
         "demo",
         "--port",
         "0",
@@ -75,6 +75,7 @@ fn a_query_without_end_is_ended() {
         "--set",
         "archive.query_memory=64MiB",
     ]);
+    serving.printed_until("Ctrl-C");
     let query = "SELECT COUNT(*) AS n FROM demo.hipparcos AS a, demo.hipparcos AS b, demo.hipparcos AS c \
                  WHERE a.plx + b.plx + c.plx = 0.123";
     let answer = ask(&serving, query, "votable");
@@ -132,7 +133,7 @@ fn broken_uploads_are_refused() {
             &[("LANG", "ADQL"), ("QUERY", "SELECT 1"), ("UPLOAD", "x,http://127.0.0.1:1/t")],
         ),
         400,
-        "UPLOAD",
+        "may not fetch",
     );
     serving.stop_cleanly();
 }

@@ -48,7 +48,8 @@ fn a_job_survives_a_crash_with_its_result() {
 
 #[test]
 fn a_job_that_fails_says_why() {
-    let serving = Trifid::new().serve(SERVE);
+    let trifid = Trifid::new();
+    let serving = trifid.serve(SERVE);
     let job = make(&serving, &[("LANG", "ADQL"), ("QUERY", "SELECT x FROM y"), ("PHASE", "RUN")]);
     assert_eq!(waited(&serving, &job), "ERROR");
     let error = serving.get(&format!("{job}/error"));

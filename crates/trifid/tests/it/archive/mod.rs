@@ -10,6 +10,7 @@ use crate::harness::{Answer, Serving, Trifid};
 
 /// A demo that serves, and what it printed.
 fn demo() -> (Serving, String) {
+    // The demo works in a folder of its own; this one is only where it starts.
     let mut serving = Trifid::new().serve(&["demo", "--port", "0"]);
     let printed = serving.printed_until("Ctrl-C");
     (serving, printed)
