@@ -26,3 +26,6 @@ pub const LOAD_BATCH_ROWS: usize = 65_536;
 
 /// Files of one attached table.
 pub const ATTACHED_FILES: usize = 100_000;
+
+/// Pairs of rows that a join may have to look at one by one: some minutes of a core.
+pub const PAIRS: u64 = 100_000_000_000;

@@ -16,6 +16,7 @@ mod error;
 mod fallible;
 mod normal;
 mod only;
+mod pairs;
 mod plan;
 mod planner;
 mod plans;
@@ -129,6 +130,7 @@ impl DataFusionBackend {
     ) -> datafusion::error::Result<SendableRecordBatchStream> {
         let plan = bind(planned.plan.clone(), values)?;
         let physical = self.session.physical(&plan, planned.width).await?;
+        pairs::check(&physical)?;
         self.session.execute(physical, planned.width)
     }
 
