@@ -1,8 +1,8 @@
 //! Products without end: a join that must look at every pair of rows is refused where there are too many.
 //!
-//! A join by equal keys or by distance looks at few pairs. One without either looks at all of them, and three tables of a
-//! hundred thousand rows have a thousand million million. Such a query is a slip, or means harm; it is told so before
-//! it begins, instead of being ended after minutes in which it kept a thread from everybody else.
+//! A join by equal keys or by distance looks at few pairs. One without either looks at all of them, and three tables
+//! of a hundred thousand rows have a thousand million million. Such a query is a slip, or means harm; it is told so
+//! before it begins, instead of being ended after minutes in which it kept a thread from everybody else.
 
 use std::sync::Arc;
 
