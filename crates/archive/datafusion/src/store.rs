@@ -34,10 +34,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trifid_archive_adql::types::Field;
 use trifid_archive_engine::QueryError;
 use trifid_archive_engine::cache::ColumnCache;
-use trifid_archive_engine::catalogue::{Published, SchemaInfo};
+use trifid_archive_engine::catalogue::{Published, SchemaInfo, TableInfo};
 use trifid_archive_engine::metadata::{Description, DescriptionError, describe};
+use trifid_archive_engine::table::TableHead;
 use trifid_archive_model::read::ReadError;
 
 pub use input::{Input, open as open_input, open_parquet};
@@ -150,7 +152,7 @@ impl Store {
     /// Opens one table.
     pub fn open(&self, schema: &str, table: &str) -> Result<Stored, StoreError> {
         let folder = self.folder_of(schema, table);
-        let description = self.description(&folder)?;
+        let description = lenient(read_description(&folder))?;
         let attached = folder.join("attached");
         if attached.exists() {
             let place =
@@ -160,19 +162,6 @@ impl Store {
         let version = current(&folder)?
             .ok_or_else(|| StoreError::Missing(format!("there is no table {schema}.{table}")))?;
         source::open(&folder.join(version), schema, table, description, &self.cache)
-    }
-
-    fn description(&self, folder: &Path) -> Result<Description, StoreError> {
-        let path = folder.join("table.toml");
-        match fs::read_to_string(&path) {
-            Ok(text) => Ok(Description::parse(&text).unwrap_or_else(|error| {
-                // A slip while editing is no reason not to serve the rows.
-                tracing::error!(file = %path.display(), %error, "a table is served without its description");
-                Description::default()
-            })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Description::default()),
-            Err(error) => Err(StoreError::io("reading a table's description")(error)),
-        }
     }
 
     /// Serves files as they lie: a Parquet file, a folder of them, or a HATS catalogue.
@@ -209,6 +198,27 @@ impl Store {
         fs::create_dir_all(&folder).map_err(StoreError::io("making the table's folder"))?;
         let _lock = lock(&folder)?;
         load::run(&folder, inputs, target, progress)
+    }
+}
+
+/// What people say of the table in a folder: nothing, where there is no file.
+fn read_description(folder: &Path) -> Result<Description, StoreError> {
+    let path = folder.join("table.toml");
+    match fs::read_to_string(&path) {
+        Ok(text) => Description::parse(&text).map_err(|error| StoreError::Description(path, error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Description::default()),
+        Err(error) => Err(StoreError::io("reading a table's description")(error)),
+    }
+}
+
+/// A slip in a description is no reason not to serve the rows: an operator is told, and it counts for nothing.
+fn lenient(read: Result<Description, StoreError>) -> Result<Description, StoreError> {
+    match read {
+        Err(error @ StoreError::Description(..)) => {
+            tracing::error!(%error, "a table is served without its description");
+            Ok(Description::default())
+        }
+        done => done,
     }
 }
 
@@ -266,10 +276,9 @@ fn schema_info(schema: &str, description: &Description) -> SchemaInfo {
 fn served(
     schema: &str,
     table: &str,
-    fields: &[trifid_archive_adql::types::Field],
+    fields: &[Field],
     description: &mut Description,
-) -> Result<(trifid_archive_engine::table::TableHead, trifid_archive_engine::catalogue::TableInfo), StoreError>
-{
+) -> Result<(TableHead, TableInfo), StoreError> {
     match described(schema, table, fields, description) {
         Err(error @ StoreError::Description(..)) => {
             let table_name = format!("{schema}.{table}");
@@ -285,10 +294,9 @@ fn served(
 fn described(
     schema: &str,
     table: &str,
-    fields: &[trifid_archive_adql::types::Field],
+    fields: &[Field],
     description: &Description,
-) -> Result<(trifid_archive_engine::table::TableHead, trifid_archive_engine::catalogue::TableInfo), StoreError>
-{
+) -> Result<(TableHead, TableInfo), StoreError> {
     describe(schema, table, fields, description)
         .map_err(|error| StoreError::Description(PathBuf::from("table.toml"), error))
 }

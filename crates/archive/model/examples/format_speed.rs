@@ -1,7 +1,6 @@
 //! Speed of the formats over a table like Hipparcos: `cargo run --release -p trifid-archive-model --example
 //! format_speed [FILE.csv]`. Each line is the best of several runs on one core.
 
-use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,8 +33,6 @@ fn main() -> std::io::Result<()> {
     }
     let (bytes, seconds) = best(|| fits(&head, &batches).len());
     report(&mut out, "write fits", bytes, seconds)?;
-    let (bytes, seconds) = best(|| spool(&head, &batches));
-    report(&mut out, "spool fits", bytes, seconds)?;
 
     let options = csv::Options::default();
     let csv_of = |text: &[u8]| csv::Reader::new(text, &options).map_or(0, drain);
@@ -118,23 +115,6 @@ fn try_fits(head: &Head, batches: &[RecordBatch]) -> Result<Vec<u8>, WriteError>
     batches.iter().try_for_each(|batch| encoder.rows(batch, 0..batch.num_rows(), &mut out))?;
     encoder.finish(&mut out);
     Ok(out)
-}
-
-/// The same over a store in memory, page by page: bytes.
-fn spool(head: &Head, batches: &[RecordBatch]) -> usize {
-    try_spool(head, batches).unwrap_or(0)
-}
-
-fn try_spool(head: &Head, batches: &[RecordBatch]) -> Result<usize, fits::SpoolError> {
-    let mut spool = fits::Spool::new(head.clone(), Cursor::new(Vec::new()))?;
-    batches.iter().try_for_each(|batch| spool.push(batch, 0..batch.num_rows()))?;
-    let mut pages = spool.finish(&End::Complete)?;
-    let (mut out, mut bytes) = (Vec::new(), 0);
-    while pages.next_page(&mut out)? {
-        bytes += out.len();
-        out.clear();
-    }
-    Ok(bytes)
 }
 
 /// Rows of all batches.

@@ -37,12 +37,6 @@ pub const FITS_ROW_BYTES_MAX: u64 = 64 << 20;
 /// Most bytes of a FITS table with a heap whose source cannot seek: rows and heap are then held in memory.
 pub const FITS_HELD_BYTES_MAX: u64 = 64 << 20;
 
-/// Most rows of a FITS table that are written at once from a spool.
-pub const FITS_PAGE_ROWS: usize = 4096;
-
-/// Bytes of a FITS table that are written at once from a spool, give or take a row.
-pub const FITS_PAGE_BYTES: u64 = 1 << 20;
-
 /// How many times over the arrays of a FITS table may take up its heap: some share, but none grows a small
 /// file into an endless table.
 pub const FITS_HEAP_REUSE_MAX: u64 = 16;

@@ -23,7 +23,7 @@ use trifid_archive_model::write::{End, Head, TableWriter as _};
 
 use super::merge::{Run, merge, spill};
 use super::segment::{Segments, put, remove, schema};
-use super::{Input, StoreError, current, described, replace};
+use super::{Input, StoreError, current, described, read_description, replace};
 use crate::limits::{LOAD_BATCH_ROWS, RUN_BYTES};
 
 /// Where to load to.
@@ -281,15 +281,6 @@ fn keep_about(folder: &Path, target: &Target, about: &About) -> Result<(), Store
     let text = toml::to_string(&description)
         .map_err(|error| StoreError::Damaged(file.clone(), error.to_string()))?;
     replace(&file, text.as_bytes())
-}
-
-fn read_description(folder: &Path) -> Result<Description, StoreError> {
-    let path = folder.join("table.toml");
-    match fs::read_to_string(&path) {
-        Ok(text) => Description::parse(&text).map_err(|error| StoreError::Description(path, error)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Description::default()),
-        Err(error) => Err(StoreError::io("reading a table's description")(error)),
-    }
 }
 
 /// The columns as a VOTable without rows.

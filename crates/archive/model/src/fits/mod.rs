@@ -8,8 +8,7 @@
 //! ```
 //!
 //! **Written** in two passes, since the header says what only a look at every row can tell: [`Survey`] looks,
-//! then [`Encoder`] writes header, rows and heap. [`Spool`] does both over any store that can be written and
-//! read again, in bounded memory. What FITS cannot say:
+//! then [`Encoder`] writes header, rows and heap. Whoever calls them keeps the rows in between. What FITS cannot say:
 //!
 //! * NULL among reals is NaN, so a NaN reads back as NULL; a complex number, point or circle without any
 //!   number too;
@@ -36,13 +35,11 @@ mod header;
 mod layout;
 mod read;
 mod source;
-mod spool;
 mod survey;
 mod write;
 
 pub use header::Wanted;
 pub use read::Reader;
-pub use spool::{Pages, Spool, SpoolError};
 pub use survey::Survey;
 pub use write::Encoder;
 

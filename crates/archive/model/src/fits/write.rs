@@ -13,7 +13,6 @@ use super::form::{Code, Place};
 use super::layout::{Layout, Plan};
 use super::survey::Survey;
 use crate::cell;
-use crate::limits::{FITS_PAGE_BYTES, FITS_PAGE_ROWS};
 use crate::time::Timestamp;
 use crate::votable::column::{Cells, Column, items_of};
 use crate::votable::{Serialization, declare};
@@ -51,20 +50,6 @@ impl Encoder {
     /// Whether the rows have to be gone through a second time, for [`Encoder::heap`].
     pub fn has_heap(&self) -> bool {
         self.layout.has_heap()
-    }
-
-    /// Bytes of the whole file, of which so many are headers.
-    pub(super) fn file_bytes(&self, headers: u64) -> u64 {
-        let data =
-            self.announced.saturating_mul(self.layout.row_bytes).saturating_add(self.layout.heap_bytes);
-        headers.saturating_add(data.saturating_add(BLOCK as u64 - 1) / BLOCK as u64 * BLOCK as u64)
-    }
-
-    /// How many rows make a page of no more than a megabyte or so, one at least.
-    pub(super) fn page_rows(&self) -> usize {
-        let heap = self.layout.heap_bytes / self.announced.max(1);
-        let rows = FITS_PAGE_BYTES / self.layout.row_bytes.saturating_add(heap).max(1);
-        rows.clamp(1, FITS_PAGE_ROWS as u64) as usize
     }
 
     /// Appends the primary header and the table's.
