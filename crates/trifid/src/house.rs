@@ -96,7 +96,7 @@ impl House {
     }
 
     /// Opens the doors that `root` names.
-    #[cfg_attr(not(any(feature = "context", feature = "archive")), allow(unused_variables))] // for doors
+    #[cfg_attr(not(all(feature = "context", feature = "archive")), allow(unused_variables))] // for doors
     async fn open_doors(
         &mut self,
         config: &Config,

@@ -545,7 +545,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The length of the escape `\uXXXX` at hand, or of the two that make up a surrogate pair (RFC 8259 section 7).
+    /// The length of the escape of four digits at hand, or of the two that make up a surrogate pair (RFC 8259
+    /// section 7).
     fn unicode_escape(&self) -> Result<usize, Error> {
         match self.code_unit(self.at)? {
             0xD800..=0xDBFF if matches!(self.code_unit(self.at + 6), Ok(0xDC00..=0xDFFF)) => Ok(12),
