@@ -50,5 +50,5 @@ pub use options::{Options, OptionsError, Resolved};
 pub use problem::ShellProblem;
 pub use request::{Framing, Request, RequestId};
 pub use router::Router;
-pub use server::{CorePanic, Reload, ReloadError, ServeError, Server, serve};
-pub use tls::TlsError;
+pub use server::{CorePanic, Reload, ReloadError, ServeError, Server, bind, serve};
+pub use tls::{TlsError, server_config};

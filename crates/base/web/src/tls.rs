@@ -59,13 +59,13 @@ impl fmt::Debug for Tls {
 impl Tls {
     /// Reads both files.
     pub(crate) fn open(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        let config = read(certificate, key)?;
+        let config = server_config(certificate, key, ALPN)?;
         Ok(Self { certificate: certificate.into(), key: key.into(), config: ArcSwap::from_pointee(config) })
     }
 
     /// Reads both files again; if that fails, nothing changes.
     pub(crate) fn reload(&self) -> Result<(), TlsError> {
-        self.config.store(Arc::new(read(&self.certificate, &self.key)?));
+        self.config.store(Arc::new(server_config(&self.certificate, &self.key, ALPN)?));
         Ok(())
     }
 
@@ -75,7 +75,12 @@ impl Tls {
     }
 }
 
-fn read(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
+/// The protocols that the HTTP listener offers.
+const ALPN: &[&[u8]] = &[b"h2", b"http/1.1"];
+
+/// What a listener with this certificate chain and key needs, offering the protocols `alpn` (RFC 7301; none offers
+/// nothing and accepts every client).
+pub fn server_config(certificate: &Path, key: &Path, alpn: &[&[u8]]) -> Result<ServerConfig, TlsError> {
     let chain = certificates(certificate)?;
     if chain.is_empty() {
         return Err(TlsError::NoCertificate { path: certificate.into() });
@@ -87,7 +92,7 @@ fn read(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private))
         .map_err(unusable)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(config)
 }
 

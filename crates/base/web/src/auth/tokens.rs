@@ -134,8 +134,15 @@ impl Tokens {
         self.len() == 0
     }
 
-    /// Changes whenever the file was read again.
-    pub(crate) fn generation(&self) -> u64 {
+    /// The caller whose token this is, for protocols that ask once a connection. Takes the same time whether and
+    /// wherever it is found.
+    pub fn verify(&self, token: &[u8]) -> Option<Principal> {
+        let table = Arc::clone(&self.table.lock());
+        (token.len() <= TOKEN_BYTES_MAX).then(|| table.verify(token).cloned()).flatten()
+    }
+
+    /// Changes whenever the file was read again: whoever was let in before has to be asked anew.
+    pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
@@ -359,6 +366,8 @@ mod tests {
         std::fs::write(&path, format!("{} * read", hash_token("new"))).unwrap();
         assert_eq!(tokens.reload().unwrap(), 1);
         assert_ne!(tokens.generation(), generation);
+        assert!(tokens.verify(b"old").is_none() && tokens.verify(b"new").is_some());
+        assert!(tokens.verify(&[b'x'; TOKEN_BYTES_MAX + 1]).is_none());
         assert!(tokens.copy().verify(b"old").is_none() && tokens.copy().verify(b"new").is_some());
     }
 

@@ -12,8 +12,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::limits::{ACCEPT_BACKLOG, BIND_ATTEMPTS};
 
-/// So many listeners on one address, and the address with its port known.
-pub(crate) fn bind(address: SocketAddr, count: usize) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
+/// So many listeners on one address, for a thread each, and the address with its port known.
+pub fn bind(address: SocketAddr, count: usize) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
     let mut attempts = if address.port() == 0 { BIND_ATTEMPTS } else { 1 };
     loop {
         attempts -= 1;

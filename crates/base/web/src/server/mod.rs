@@ -31,6 +31,8 @@ use crate::health::HealthSource;
 use crate::options::Resolved;
 use crate::tls::TlsError;
 
+pub use self::listen::bind;
+
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
