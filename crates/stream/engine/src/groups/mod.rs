@@ -1,0 +1,1 @@
+//! Consumer groups: committed offsets, native work groups, the classic coordinator.

@@ -1,0 +1,4 @@
+//! The stream broker: streams, shards, publish, subscribe, consumer groups and the cache.
+
+pub mod cache;
+pub mod groups;
