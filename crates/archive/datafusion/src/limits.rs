@@ -29,3 +29,10 @@ pub const ATTACHED_FILES: usize = 100_000;
 
 /// Pairs of rows that a join may have to look at one by one: some minutes of a core.
 pub const PAIRS: u64 = 100_000_000_000;
+
+/// Pairs of rows that a join looks at before it lets others have their turn: some ten milliseconds. Tests have small
+/// tables.
+pub const PAIRS_AT_ONCE: usize = if cfg!(test) { 64 << 10 } else { 8 << 20 };
+
+/// Batches of rows that a scan passes over before it lets others have their turn.
+pub const SCAN_STEPS: usize = 32;

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use trifid_archive_adql::types::Field;
 
+use crate::backend::Cancel;
 use crate::error::QueryError;
 
 /// Batches that wait for the reader.
@@ -38,10 +39,13 @@ enum Rows {
 struct Streamed {
     queue: mpsc::Receiver<Piece>,
     task: AbortHandle,
+    cancel: Cancel,
 }
 
 impl Drop for Streamed {
     fn drop(&mut self) {
+        // A task hears of it at its next await; what works for long without one asks for this.
+        self.cancel.set();
         self.task.abort();
     }
 }
@@ -73,9 +77,11 @@ impl Answer {
         fields: Arc<[Field]>,
         queue: mpsc::Receiver<Piece>,
         task: AbortHandle,
+        cancel: Cancel,
         limit: Option<u64>,
     ) -> Self {
-        Self { fields, rows: Rows::Streamed(Streamed { queue, task }), limit, given: 0, overflow: false }
+        let rows = Rows::Streamed(Streamed { queue, task, cancel });
+        Self { fields, rows, limit, given: 0, overflow: false }
     }
 
     /// The columns.

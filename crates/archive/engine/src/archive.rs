@@ -24,7 +24,7 @@ use trifid_archive_adql::types::{Field, Type};
 
 use crate::access::{Effort, Program, Running, Step};
 use crate::answer::{Answer, Piece, QUEUE_BATCHES};
-use crate::backend::{BatchStream, QueryBackend, Run};
+use crate::backend::{BatchStream, Cancel, QueryBackend, Run};
 use crate::catalogue::{Published, SchemaInfo, Snapshot, Tables};
 use crate::compute::{Compute, Ticket};
 use crate::error::QueryError;
@@ -233,15 +233,16 @@ impl Archive {
         }
         let ticket = queue(&self.compute)?;
         let (sender, queue) = mpsc::channel(QUEUE_BATCHES);
+        let cancel = Cancel::after(time);
         let work = Work {
             program: prepared.plan.program.clone(),
             literals: prepared.literals.clone(),
-            run: prepared.run(wanted)?,
+            run: prepared.run(wanted, cancel.clone())?,
             backend: Arc::clone(&self.backend),
             wanted,
         };
         let task = self.compute.spawn(work.produce(ticket, sender, time));
-        Ok(Answer::streamed(fields, queue, task.abort_handle(), limit))
+        Ok(Answer::streamed(fields, queue, task.abort_handle(), cancel, limit))
     }
 
     /// How many plans are kept.
@@ -278,12 +279,12 @@ impl Plan {
 }
 
 impl Prepared {
-    fn run(&self, limit: Option<u64>) -> Result<Run, QueryError> {
+    fn run(&self, limit: Option<u64>, cancel: Cancel) -> Result<Run, QueryError> {
         let strange = || QueryError::internal("a literal does not fit its place");
         let query = lift::bind(&self.plan.query, &self.literals).ok_or_else(strange)?;
         let plan = self.tables.uploads.is_empty().then_some(self.plan.id);
         debug_assert_eq!(self.plan.generation, self.tables.snapshot.generation);
-        Ok(Run { query, plan, tables: Arc::clone(&self.tables), limit })
+        Ok(Run { query, plan, tables: Arc::clone(&self.tables), limit, cancel })
     }
 }
 

@@ -5,6 +5,7 @@
 //! scalar     expressions of the tree as functions; `aggregate`, `normal`, `only`: the other functions
 //! source     a table in a logical plan; scan: its rows
 //! bucket     the join by place on the sky; sift: a filter that stays where it was put
+//! pairs      joins of too many pairs; heed: joins that stop when they are told to
 //! planner    from our logical nodes to plans that run
 //! session    DataFusion set up: rules, memory, threads
 //! plans      plans that are kept for other constants
@@ -14,6 +15,7 @@ mod aggregate;
 mod bucket;
 mod error;
 mod fallible;
+mod heed;
 mod normal;
 mod only;
 mod pairs;
@@ -40,7 +42,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use futures_util::StreamExt as _;
 use trifid_archive_adql::types::Field;
 use trifid_archive_engine::QueryError;
-use trifid_archive_engine::backend::{BatchStream, QueryBackend, Run};
+use trifid_archive_engine::backend::{BatchStream, Cancel, QueryBackend, Run};
 use trifid_archive_engine::reference::{Interpreter, Limits};
 use trifid_archive_model::batch;
 use trifid_base_runtime::entropy::Entropy;
@@ -85,7 +87,7 @@ impl DataFusionBackend {
 
     async fn planned(&self, run: &Run) -> Result<SendableRecordBatchStream, Refused> {
         let planned = self.plan(run)?;
-        Ok(self.rows(&planned).await?)
+        Ok(self.rows(&planned, &run.cancel).await?)
     }
 
     fn plan(&self, run: &Run) -> Result<Planned, Refused> {
@@ -113,13 +115,14 @@ impl DataFusionBackend {
     fn rows<'a>(
         &'a self,
         planned: &'a Planned,
+        cancel: &'a Cancel,
     ) -> Pin<Box<dyn Future<Output = Result<SendableRecordBatchStream, QueryError>> + Send + 'a>> {
         Box::pin(async move {
             let mut values = Vec::new();
             for value in &planned.values {
-                values.push(self.value(value).await?);
+                values.push(self.value(value, cancel).await?);
             }
-            self.run_plan(planned, &values).await.map_err(|error| outward(&error))
+            self.run_plan(planned, &values, cancel).await.map_err(|error| outward(&error))
         })
     }
 
@@ -127,15 +130,16 @@ impl DataFusionBackend {
         &self,
         planned: &Planned,
         values: &[ScalarValue],
+        cancel: &Cancel,
     ) -> datafusion::error::Result<SendableRecordBatchStream> {
         let plan = bind(planned.plan.clone(), values)?;
         let physical = self.session.physical(&plan, planned.width).await?;
         pairs::check(&physical)?;
-        self.session.execute(physical, planned.width)
+        self.session.execute(heed::heed(physical, cancel)?, planned.width)
     }
 
-    async fn value(&self, value: &Value) -> Result<ScalarValue, QueryError> {
-        let mut rows = self.rows(&value.planned).await?;
+    async fn value(&self, value: &Value, cancel: &Cancel) -> Result<ScalarValue, QueryError> {
+        let mut rows = self.rows(&value.planned, cancel).await?;
         let mut found: Option<ArrayRef> = None;
         while let Some(batch) = rows.next().await {
             let batch = batch.map_err(|error| outward(&error))?;

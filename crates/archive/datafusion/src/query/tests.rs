@@ -10,7 +10,7 @@ use trifid_archive_adql::parser::parse;
 use trifid_archive_adql::resolve::{Options as Resolving, resolve};
 use trifid_archive_adql::tree::Query;
 use trifid_archive_engine::QueryError;
-use trifid_archive_engine::backend::{QueryBackend as _, Run};
+use trifid_archive_engine::backend::{Cancel, QueryBackend as _, Run};
 use trifid_archive_engine::catalogue::Tables;
 use trifid_archive_engine::reference::Interpreter;
 use trifid_base_runtime::entropy::SeededEntropy;
@@ -18,6 +18,7 @@ use trifid_base_runtime::entropy::SeededEntropy;
 use super::{DataFusionBackend, Options};
 
 pub(super) mod corpus;
+mod ending;
 mod generated;
 mod running;
 pub(super) mod tables;
@@ -41,7 +42,13 @@ pub(super) fn run(
     query: &Arc<Query>,
     tables: &Arc<Tables>,
 ) -> Result<Vec<RecordBatch>, QueryError> {
-    let run = Run { query: query.clone(), plan: None, tables: tables.clone(), limit: None };
+    let run = Run {
+        query: query.clone(),
+        plan: None,
+        tables: tables.clone(),
+        limit: None,
+        cancel: Cancel::default(),
+    };
     runtime().block_on(async {
         let mut rows = backend.run(run).await?;
         let mut batches = Vec::new();

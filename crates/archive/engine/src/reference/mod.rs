@@ -13,8 +13,7 @@
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use arrow_array::RecordBatch;
@@ -24,6 +23,7 @@ use trifid_archive_adql::lift::{any, subquery};
 use trifid_archive_adql::tree::{Body, Expr, Join, Query, Relation};
 use trifid_archive_model::batch::batch;
 
+pub use crate::backend::Cancel;
 use crate::backend::{BatchStream, QueryBackend, Run};
 use crate::catalogue::Tables;
 use crate::error::QueryError;
@@ -54,22 +54,6 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { rows: REFERENCE_ROWS, bytes: REFERENCE_BYTES }
-    }
-}
-
-/// Says to a running query that nobody wants it any more.
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Ends the query at its next batch.
-    pub fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it is to end.
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -210,7 +194,7 @@ impl Limited {
 fn ready(run: &Run, limits: Limits, seed: u64) -> Result<BatchStream, QueryError> {
     let mut batches = std::collections::VecDeque::new();
     let mut limited = Limited { left: run.limit };
-    execute(&run.query, &run.tables, limits, seed, &Cancel::default(), &mut |batch| {
+    execute(&run.query, &run.tables, limits, seed, &run.cancel, &mut |batch| {
         let (batch, flow) = limited.cut(batch);
         batches.push_back(batch);
         flow
@@ -231,11 +215,10 @@ impl Stream for Ready {
 /// A query that runs on a thread of its own, as far ahead of its reader as [`QUEUED`] batches.
 fn streamed(run: Run, limits: Limits, seed: u64) -> BatchStream {
     let (sender, receiver) = mpsc::channel(QUEUED);
-    let cancel = Cancel::default();
-    let stop = cancel.clone();
+    let stop = run.cancel.clone();
     tokio::task::spawn_blocking(move || {
         let mut limited = Limited { left: run.limit };
-        let done = execute(&run.query, &run.tables, limits, seed, &cancel, &mut |batch| {
+        let done = execute(&run.query, &run.tables, limits, seed, &run.cancel, &mut |batch| {
             let (batch, flow) = limited.cut(batch);
             match sender.blocking_send(Event::Rows(batch)) {
                 Ok(()) => flow,

@@ -94,7 +94,7 @@ impl<'a> Run<'a> {
 
     /// Ends the query if nobody wants it any more.
     pub(super) fn check(&self) -> Result<(), QueryError> {
-        if self.cancel.is_set() { Err(QueryError::Aborted) } else { Ok(()) }
+        self.cancel.check()
     }
 
     /// Refuses to hold more than is allowed.

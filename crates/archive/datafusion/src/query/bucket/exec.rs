@@ -34,6 +34,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::OnceCell;
 
 use super::table::{Buckets, Radii};
+use crate::limits::PAIRS_AT_ONCE;
 use crate::query::scan::{Sky, tell};
 
 /// One of the two inputs.
@@ -284,6 +285,7 @@ impl ExecutionPlan for BucketJoinExec {
             out: BatchCoalescer::new(schema.clone(), rows),
             schema: schema.clone(),
             rows,
+            looked: 0,
             phase: Phase::Begin(building),
         };
         let batches = stream::try_unfold(joining, |mut joining| async move {
@@ -345,11 +347,11 @@ impl Building {
         while let Some(batch) = input.next().await {
             let batch = batch?;
             // Once as it comes and once put together.
-            memory.try_grow(batch.get_array_memory_size() * 2)?;
+            memory.try_grow(bytes(&batch) * 2)?;
             batches.push(batch);
         }
         let batch = arrow_select::concat::concat_batches(&schema, &batches)?;
-        memory.try_resize(batch.get_array_memory_size())?;
+        memory.try_resize(bytes(&batch))?;
         Ok(batch)
     }
 
@@ -365,7 +367,7 @@ impl Building {
             radii => Radii::Each(radii.into_array(rows)?.as_primitive::<Float64Type>().clone()),
         };
         let buckets = Buckets::new(&lon, &lat, &radii);
-        memory.try_resize(batch.get_array_memory_size() + buckets.bytes())?;
+        memory.try_resize(bytes(&batch) + buckets.bytes())?;
         if let Some(sky) = &self.sky {
             sky.tell(buckets.ranges());
         }
@@ -383,6 +385,14 @@ impl Building {
 /// What a row in the buckets takes besides its columns, about, while they are made.
 const ROW_BYTES: usize = 96;
 
+/// What rows take. Batches of a scan are slices of whole chunks, which must not count once for each.
+fn bytes(batch: &RecordBatch) -> usize {
+    let column = |column: &ArrayRef| {
+        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
+    };
+    batch.columns().iter().map(column).sum()
+}
+
 fn positions(at: &[Arc<dyn PhysicalExpr>; 2], batch: &RecordBatch) -> Result<[Float64Array; 2]> {
     let degrees = |expr: &Arc<dyn PhysicalExpr>| -> Result<Float64Array> {
         Ok(expr.evaluate(batch)?.into_array(batch.num_rows())?.as_primitive::<Float64Type>().clone())
@@ -399,6 +409,8 @@ struct Joining {
     out: BatchCoalescer,
     schema: SchemaRef,
     rows: usize,
+    /// The work since others last had their turn, in pairs of a plain join.
+    looked: usize,
     phase: Phase,
 }
 
@@ -443,6 +455,10 @@ impl Joining {
                 },
                 Phase::Look(built, mut look) => {
                     let done = self.step(&built, &mut look)?;
+                    if self.looked >= PAIRS_AT_ONCE {
+                        self.looked = 0;
+                        tokio::task::yield_now().await;
+                    }
                     self.phase = if done { Phase::Probe(built) } else { Phase::Look(built, look) };
                 }
                 Phase::Rest(built, from) => {
@@ -480,6 +496,8 @@ impl Joining {
                 pairs.probe.resize(pairs.build.len(), row as u32);
             }
         }
+        // A distance costs more than a comparison.
+        self.looked += pairs.build.len() * 8;
         for (probe, build) in pairs.probe.chunks(self.rows).zip(pairs.build.chunks(self.rows)) {
             self.judge(built, look, &probe.to_vec().into(), &build.to_vec().into())?;
         }

@@ -46,6 +46,7 @@ use trifid_archive_engine::table::{Bounds, Table};
 use super::error::inward;
 use super::source::Filters;
 use super::walk;
+use crate::limits::SCAN_STEPS;
 
 mod learned;
 mod pieces;
@@ -274,6 +275,13 @@ struct ScanStream {
     over: bool,
 }
 
+/// What a scan comes upon.
+enum Found {
+    Rows(RecordBatch),
+    Looked,
+    Over,
+}
+
 impl ScanStream {
     fn new(scan: &Scan, partition: usize, batch_rows: usize) -> Self {
         let schema = scan.properties.eq_properties.schema().clone();
@@ -297,29 +305,34 @@ impl ScanStream {
         }
     }
 
-    /// The next rows, or `None` after the last.
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
+    /// The next rows; `Over` after the last, `Looked` when a while went by without any.
+    fn next(&mut self) -> Result<Found> {
         if let Some(learned) = self.learned.take() {
             let narrowed = learned.narrow(&self.table, &self.projection, &self.pieces).map_err(inward)?;
             self.pieces = narrowed.map_or(self.pieces.clone(), Arc::from);
         }
+        let mut steps = 0;
         loop {
             if let Some(batch) = self.gathered.next_completed_batch() {
-                return Ok(Some(batch));
+                return Ok(Found::Rows(batch));
             }
             if self.over || self.room == 0 {
                 if self.gathered.is_empty() {
-                    return Ok(None);
+                    return Ok(Found::Over);
                 }
                 self.gathered.finish_buffered_batch()?;
                 continue;
             }
+            if steps == SCAN_STEPS {
+                return Ok(Found::Looked);
+            }
+            steps += 1;
             let Some((chunk, rows)) = self.step() else {
                 self.over = true;
                 continue;
             };
             if let Some(batch) = self.work(chunk, &rows)? {
-                return Ok(Some(batch));
+                return Ok(Found::Rows(batch));
             }
         }
     }
@@ -478,8 +491,17 @@ impl Input for Window<'_> {
 impl Stream for ScanStream {
     type Item = Result<RecordBatch>;
 
-    fn poll_next(self: Pin<&mut Self>, _: &mut Task<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(self.get_mut().next().transpose())
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Task<'_>) -> Poll<Option<Self::Item>> {
+        match self.get_mut().next() {
+            Ok(Found::Rows(batch)) => Poll::Ready(Some(Ok(batch))),
+            Ok(Found::Over) => Poll::Ready(None),
+            // A scan that finds nothing for long must still hear that nobody waits for it.
+            Ok(Found::Looked) => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Some(Err(error))),
+        }
     }
 }
 

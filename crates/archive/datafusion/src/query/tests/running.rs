@@ -8,7 +8,7 @@ use trifid_archive_adql::language::Language;
 use trifid_archive_adql::parser::parse;
 use trifid_archive_adql::resolve::{Options as Resolving, resolve};
 use trifid_archive_engine::QueryError;
-use trifid_archive_engine::backend::{QueryBackend as _, Run};
+use trifid_archive_engine::backend::{Cancel, QueryBackend as _, Run};
 use trifid_archive_engine::catalogue::Tables;
 use trifid_archive_engine::reference::Interpreter;
 use trifid_base_runtime::entropy::SeededEntropy;
@@ -24,7 +24,8 @@ fn rows(
     plan: Option<u64>,
     limit: Option<u64>,
 ) -> Result<Vec<Vec<super::Cell>>, QueryError> {
-    let run = Run { query: resolved(text, tables), plan, tables: tables.clone(), limit };
+    let run =
+        Run { query: resolved(text, tables), plan, tables: tables.clone(), limit, cancel: Cancel::default() };
     runtime().block_on(async {
         let mut stream = backend.run(run).await?;
         let mut batches = Vec::new();
@@ -147,7 +148,13 @@ fn a_reader_that_leaves_ends_the_query() {
     let tables = catalogue(vec![mixed("s", "a", 3000, 1), mixed("s", "b", 3000, 2)], Vec::new());
     let text = "SELECT a.id, b.id FROM s.a AS a, s.b AS b WHERE a.d < b.d OR a.id < b.id";
     let backend = backend(2);
-    let run = Run { query: resolved(text, &tables), plan: None, tables: tables.clone(), limit: None };
+    let run = Run {
+        query: resolved(text, &tables),
+        plan: None,
+        tables: tables.clone(),
+        limit: None,
+        cancel: Cancel::default(),
+    };
     runtime().block_on(async {
         let mut stream = backend.run(run).await.unwrap();
         assert!(stream.next().await.unwrap().unwrap().num_rows() > 0);
@@ -173,7 +180,7 @@ fn a_bomb_of_common_tables_is_refused() {
     let resolved = resolve(&parsed, &*tables, &Resolving::default());
     // The resolver has a bound of its own; what passes it meets ours.
     let Ok(resolved) = resolved else { return };
-    let run = Run { query: resolved.query, plan: None, tables, limit: None };
+    let run = Run { query: resolved.query, plan: None, tables, limit: None, cancel: Cancel::default() };
     let refused = runtime().block_on(async { backend(1).run(run).await.err() });
     assert!(matches!(refused, Some(QueryError::TooLarge(_))));
 }

@@ -16,7 +16,13 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn run(text: &str, tables: &Arc<Tables>, limit: Option<u64>) -> Run {
-    Run { query: resolved(text, tables), plan: None, tables: Arc::clone(tables), limit }
+    Run {
+        query: resolved(text, tables),
+        plan: None,
+        tables: Arc::clone(tables),
+        limit,
+        cancel: Cancel::default(),
+    }
 }
 
 async fn next(stream: &mut BatchStream) -> Option<Result<RecordBatch, QueryError>> {
@@ -91,6 +97,15 @@ fn a_cancelled_query_is_aborted() {
     });
     assert!(matches!(done, Err(QueryError::Aborted)), "{done:?}");
     assert_eq!(batches, 1);
+}
+
+#[test]
+fn a_query_ends_when_its_time_is_over() {
+    let tables = numbers();
+    let query = resolved(LARGE, &tables);
+    let over = Cancel::after(Some(std::time::Duration::ZERO));
+    let done = Interpreter::default().execute(&query, &tables, &over, &mut |_| ControlFlow::Continue(()));
+    assert!(matches!(done, Err(QueryError::TimedOut { seconds: 0 })), "{done:?}");
 }
 
 #[test]
