@@ -1,0 +1,1 @@
+//! Async client of the stream door's own protocol.

@@ -1,0 +1,51 @@
+//! Every bound of the native protocol's listener that is not an option, with its unit.
+
+use std::time::Duration;
+
+/// Workers, at most: past so many the kernel's spreading by address pays no more.
+pub(crate) const WORKERS_MAX: usize = 8;
+
+/// Connections that wait in one TCP listener's accept queue.
+pub(crate) const ACCEPT_BACKLOG: i32 = 1024;
+
+/// How often a free port is looked for that is free for UDP and TCP both.
+pub(crate) const BIND_ATTEMPTS: usize = 16;
+
+/// Bytes of kernel memory asked for in each direction of a UDP socket; the kernel may give less.
+pub(crate) const UDP_BUFFER_BYTES: usize = 4 << 20;
+
+/// Less than this many bytes of UDP socket memory lose packets under a burst: told at start.
+pub(crate) const UDP_BUFFER_BYTES_LEAST: usize = 1 << 20;
+
+/// How long a worker waits after the system refused it a connection for want of descriptors or memory.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often a worker looks for connections that are overdue: the precision of every time limit here.
+pub(crate) const TICK: Duration = Duration::from_millis(250);
+
+/// Bytes of a UDP payload that every path carries (RFC 9000 14).
+pub(crate) const MTU_LEAST: u16 = 1200;
+
+/// Bytes of a UDP payload on loopback, where the interface carries 65,536.
+pub(crate) const MTU_LOOPBACK: u16 = 6000;
+
+/// Bytes of a UDP payload up to which discovery looks on other paths: Ethernet's 1,500 less the headers of IPv6.
+pub(crate) const MTU_DISCOVERED_MAX: u16 = 1452;
+
+/// Bytes of a UDP payload while the kernel segments: ten segments have to fit into 65,535 bytes, or the send
+/// fails with EMSGSIZE and the connection starves.
+pub(crate) const MTU_SEGMENTED_MAX: u16 = 6000;
+
+/// Bytes of a UDP payload at most (jumbo frames).
+pub(crate) const MTU_MAX: u16 = 8900;
+
+/// How long a path that seemed to swallow large packets is spared them.
+pub(crate) const BLACK_HOLE_COOLDOWN: Duration = Duration::from_secs(5);
+
+/// Names of a development certificate, at most.
+pub(crate) const CERTIFICATE_NAMES_MAX: usize = 32;
+
+const _: () = assert!(MTU_LOOPBACK <= MTU_SEGMENTED_MAX && (MTU_SEGMENTED_MAX as u32) * 10 < 65_535);
+
+/// Byte streams that a client may open on one QUIC connection; each is answered in its own order.
+pub(crate) const LANES_MAX: u32 = 64;

@@ -1,0 +1,182 @@
+//! How QUIC is set up, and the traps around the size of its packets.
+//!
+//! Cost a byte falls with the size of packets: at 1,452 bytes QUIC costs about three times what TLS over TCP costs, at
+//! 6,000 about one and a half. So loopback, which carries anything, is pinned to large packets, an operator who knows
+//! the network pins what it carries, and elsewhere the path is probed. Two traps:
+//! - *Segmentation*: the kernel takes one send of up to 65,535 bytes and cuts it; quinn sends ten packets a time. Above
+//!   6,500 bytes a packet such a send fails with EMSGSIZE, is taken for loss, and the connection starves. So packets
+//!   stay at or below [`MTU_SEGMENTED_MAX`], or segmentation is off.
+//! - *Black holes*: a burst of ordinary loss is taken for a path that swallows large packets, and the connection falls
+//!   to the least size for a minute. A pinned size cannot fall; elsewhere the punishment lasts
+//!   [`BLACK_HOLE_COOLDOWN`].
+//!
+//! Windows are sized from one budget, since everything within them is memory that a slow peer can hold.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::{AckFrequencyConfig, Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, VarInt};
+use quinn::{ServerConfig, TokioRuntime, TransportConfig};
+
+use crate::limits::{
+    BLACK_HOLE_COOLDOWN, LANES_MAX, MTU_DISCOVERED_MAX, MTU_LEAST, MTU_LOOPBACK, MTU_MAX, MTU_SEGMENTED_MAX,
+};
+use crate::options::{Limits, Resolved};
+use crate::tls::Configs;
+
+/// How large packets are on a kind of path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packets {
+    /// Carried for certain: the size never falls below.
+    least: u16,
+    /// Looked for, if above.
+    most: u16,
+    /// Whether the kernel cuts large sends into packets.
+    is_segmented: bool,
+}
+
+impl Packets {
+    /// For paths over which an operator's `mtu` (0: none given) is known to go, or not.
+    fn new(mtu: u16, gso: bool, is_loopback: bool) -> Self {
+        let (least, most) = match mtu {
+            0 if is_loopback => (MTU_LOOPBACK, MTU_LOOPBACK),
+            0 => (MTU_LEAST, MTU_DISCOVERED_MAX),
+            mtu => (mtu, mtu),
+        };
+        // A size beyond what can be segmented was asked for by name: it is worth more than segmentation.
+        Self { least, most, is_segmented: gso && most <= MTU_SEGMENTED_MAX }
+    }
+}
+
+/// The two ways in which connections are set up.
+#[derive(Debug)]
+pub(crate) struct Transports {
+    loopback: Arc<TransportConfig>,
+    elsewhere: Arc<TransportConfig>,
+    is_segmented: bool,
+}
+
+impl Transports {
+    pub(crate) fn new(resolved: &Resolved) -> Self {
+        let packets = |is_loopback| Packets::new(resolved.mtu, resolved.gso, is_loopback);
+        let made = |is_loopback| Arc::new(transport(packets(is_loopback), &resolved.limits));
+        Self {
+            loopback: made(true),
+            elsewhere: made(false),
+            is_segmented: packets(resolved.listen.ip().is_loopback()).is_segmented,
+        }
+    }
+
+    /// Whether sends on the listener's usual path are segmented by the kernel.
+    pub(crate) fn is_segmented(&self) -> bool {
+        self.is_segmented
+    }
+
+    /// What to answer a client from `peer` with.
+    pub(crate) fn server_config(&self, tls: &Configs, peer: IpAddr) -> Arc<ServerConfig> {
+        let transport = if is_loopback(peer) { &self.loopback } else { &self.elsewhere };
+        let mut config = ServerConfig::with_crypto(Arc::clone(&tls.quic) as _);
+        config.transport_config(Arc::clone(transport));
+        Arc::new(config)
+    }
+}
+
+/// Also where IPv4 comes in mapped into IPv6.
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+fn transport(packets: Packets, limits: &Limits) -> TransportConfig {
+    let window = limits.quic_window_bytes;
+    let mut config = TransportConfig::default();
+    config
+        .max_concurrent_bidi_streams(VarInt::from_u32(LANES_MAX))
+        // Nothing here is sent by datagram or by one-way stream.
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .datagram_receive_buffer_size(None)
+        .receive_window(VarInt::from_u32(window))
+        .stream_receive_window(VarInt::from_u32(window))
+        .send_window(u64::from(window))
+        .max_idle_timeout(IdleTimeout::try_from(limits.idle_timeout).ok())
+        .keep_alive_interval(Some(limits.idle_timeout / 3))
+        .initial_mtu(packets.least)
+        .min_mtu(packets.least)
+        .mtu_discovery_config(discovery(packets))
+        .enable_segmentation_offload(packets.is_segmented)
+        .ack_frequency_config(Some(ack_frequency()));
+    config
+}
+
+fn discovery(packets: Packets) -> Option<MtuDiscoveryConfig> {
+    let mut config = MtuDiscoveryConfig::default();
+    config.upper_bound(packets.most).black_hole_cooldown(BLACK_HOLE_COOLDOWN);
+    (packets.most > packets.least).then_some(config)
+}
+
+/// Acknowledgements a tenth as often as RFC 9000 13.2.2 has them, where the peer knows the extension
+/// (draft-ietf-quic-ack-frequency): each costs both sides a packet.
+fn ack_frequency() -> AckFrequencyConfig {
+    let mut config = AckFrequencyConfig::default();
+    config.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY_PACKETS)).max_ack_delay(Some(ACK_DELAY_MAX));
+    config
+}
+
+/// Packets for which one acknowledgement is enough.
+const ACK_EVERY_PACKETS: u32 = 10;
+
+/// How long an acknowledgement may wait for more packets.
+const ACK_DELAY_MAX: Duration = Duration::from_millis(5);
+
+/// A worker's endpoint.
+pub(crate) fn endpoint(socket: UdpSocket, config: ServerConfig) -> io::Result<Endpoint> {
+    let mut endpoint = EndpointConfig::default();
+    // Without this clients would keep to Ethernet's packets.
+    endpoint.max_udp_payload_size(MTU_MAX).map_err(io::Error::other)?;
+    Endpoint::new(endpoint, Some(config), socket, Arc::new(TokioRuntime))
+}
+
+/// The configuration that an endpoint begins with; connections get their own by where they come from.
+pub(crate) fn first_config(transports: &Transports, tls: &Configs, listen: SocketAddr) -> ServerConfig {
+    (*transports.server_config(tls, listen.ip())).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_never_too_large_to_be_segmented() {
+        for (mtu, gso, is_loopback, expected) in [
+            (0, true, true, (MTU_LOOPBACK, MTU_LOOPBACK, true)),
+            (0, true, false, (MTU_LEAST, MTU_DISCOVERED_MAX, true)),
+            (0, false, false, (MTU_LEAST, MTU_DISCOVERED_MAX, false)),
+            (1452, true, false, (1452, 1452, true)),
+            (6000, true, false, (6000, 6000, true)),
+            (8192, true, true, (8192, 8192, false)),
+            (8900, true, false, (8900, 8900, false)),
+        ] {
+            let packets = Packets::new(mtu, gso, is_loopback);
+            let found = (packets.least, packets.most, packets.is_segmented);
+            assert_eq!(found, expected, "mtu {mtu}, gso {gso}, loopback {is_loopback}");
+            assert!(!packets.is_segmented || u32::from(packets.most) * 10 < 65_535);
+        }
+    }
+
+    #[test]
+    fn a_pinned_size_is_not_probed() {
+        assert!(discovery(Packets::new(0, true, true)).is_none());
+        assert!(discovery(Packets::new(4096, true, false)).is_none());
+        assert!(discovery(Packets::new(0, true, false)).is_some());
+    }
+
+    #[test]
+    fn loopback_is_told_also_when_mapped() {
+        for (address, expected) in
+            [("127.0.0.1", true), ("::1", true), ("::ffff:127.0.0.1", true), ("10.0.0.1", false)]
+        {
+            assert_eq!(is_loopback(address.parse().unwrap()), expected, "{address}");
+        }
+    }
+}
