@@ -16,6 +16,7 @@ pub mod constant;
 mod program;
 mod run;
 pub mod selection;
+mod sky;
 mod sort;
 #[cfg(test)]
 mod tests;

@@ -111,6 +111,15 @@ pub fn batch(
     columns: Vec<arrow_array::ArrayRef>,
     rows: usize,
 ) -> Result<RecordBatch, ArrowError> {
+    batch_of(schema(fields), columns, rows)
+}
+
+/// The same with a schema that is kept: for results of a few rows making it is most of the work.
+pub fn batch_of(
+    schema: SchemaRef,
+    columns: Vec<arrow_array::ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch, ArrowError> {
     let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(schema(fields), columns, &options)
+    RecordBatch::try_new_with_options(schema, columns, &options)
 }

@@ -14,7 +14,7 @@ use super::constant::{Scalar, is_constant, scalar};
 use crate::table::TableHead;
 
 /// The most cells that a region's cover is made of.
-const COVER_CELLS: usize = 32;
+pub(super) const COVER_CELLS: usize = 32;
 
 /// What a conjunct asks, as far as an index understands it. Expressions are constants.
 #[derive(Clone, Debug)]
@@ -27,8 +27,9 @@ pub enum Condition {
     OneOf(usize, Vec<Expr>),
     /// A text column that is LIKE a pattern.
     Like(usize, Expr),
-    /// The table's position within so many degrees of a place: longitude, latitude, radius.
-    Cone([Expr; 3]),
+    /// The table's position within so many degrees of a place: longitude, latitude, radius; and whether the condition
+    /// is the circle itself, not a distance that is compared.
+    Cone([Expr; 3], bool),
     /// The table's position within a polygon given by coordinates.
     Polygon(Vec<Expr>),
     /// The table's position within a region given by text.
@@ -48,6 +49,17 @@ pub enum Bound {
     Prefix(usize, Arc<str>),
     /// The position lies in one of these cells, sorted and disjoint.
     Sky(Vec<CellRange>),
+    /// The position lies in a circle, whose cells are found when it is known how many are worth it.
+    Cone(Cone),
+}
+
+/// A circle around a place.
+#[derive(Clone, Copy, Debug)]
+pub struct Cone {
+    /// The circle.
+    pub circle: Circle,
+    /// Whether to be in it is all that is asked. A distance may be compared otherwise, and is rounded otherwise.
+    pub exact: bool,
 }
 
 /// What a conjunct over the first relation of a select asks of a table.
@@ -142,7 +154,7 @@ fn distance(comparison: Comparison, left: &Expr, right: &Expr, head: &TableHead)
         return None;
     };
     let constants = is_constant(place[0]) && is_constant(place[1]) && is_constant(radius);
-    (near && constants).then(|| Condition::Cone([place[0].clone(), place[1].clone(), radius.clone()]))
+    (near && constants).then(|| Condition::Cone([place[0].clone(), place[1].clone(), radius.clone()], false))
 }
 
 fn is_position(lon: &Expr, lat: &Expr, head: &TableHead) -> bool {
@@ -160,7 +172,7 @@ fn within(arguments: &[Expr], head: &TableHead) -> Option<Condition> {
     }
     match &outer.kind {
         Kind::Call(Function::Circle, parts) if parts.iter().all(is_constant) => {
-            parts.as_slice().try_into().ok().map(|parts: &[Expr; 3]| Condition::Cone(parts.clone()))
+            parts.as_slice().try_into().ok().map(|parts: &[Expr; 3]| Condition::Cone(parts.clone(), true))
         }
         Kind::Call(Function::Polygon, parts) if parts.iter().all(is_constant) => {
             Some(Condition::Polygon(parts.clone()))
@@ -194,13 +206,13 @@ impl Condition {
                 Scalar::Null => Some(Bound::Never),
                 _ => None,
             },
-            Self::Cone(parts) => {
+            Self::Cone(parts, exact) => {
                 let [Some(lon), Some(lat), Some(radius)] =
                     [0, 1, 2].map(|part| scalar(&parts[part], literals).and_then(|value| value.double()))
                 else {
                     return None;
                 };
-                Some(sky(&Geometry::Circle(Circle::new(lon, lat, radius).ok()?)))
+                Some(Bound::Cone(Cone { circle: Circle::new(lon, lat, radius).ok()?, exact: *exact }))
             }
             Self::Polygon(parts) => {
                 let numbers: Option<Vec<f64>> = parts

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use trifid_archive_adql::lift;
 use trifid_archive_adql::tree::{Body, Expr, Join, Literal, OrderKey, Query, Relation, Select, Value};
+use trifid_archive_model::batch;
 
 use super::condition::{Bound, Condition, condition};
 use super::constant::bound;
 use super::run::Running;
 use super::selection::narrow;
+use super::sky::sifted;
 use crate::catalogue::Tables;
 use crate::error::QueryError;
 use crate::table::Table;
@@ -26,6 +29,8 @@ pub struct Program {
     offset: Option<Literal>,
     top: Option<Literal>,
     pub(super) fields: Arc<[trifid_archive_adql::types::Field]>,
+    /// The schema of its batches.
+    pub(super) schema: SchemaRef,
     /// Whether any literal stands in the items, so that they must be bound.
     items_vary: bool,
     /// The columns that filter and items use.
@@ -65,6 +70,7 @@ impl Program {
             offset: query.offset.clone(),
             top: query.top.clone(),
             fields: Arc::clone(&query.fields),
+            schema: batch::schema(&query.fields),
             table,
         })
     }
@@ -85,6 +91,7 @@ impl Program {
         let bounds: Vec<Option<Bound>> =
             self.conjuncts.iter().map(|conjunct| conjunct.condition.as_ref()?.bind(literals)).collect();
         let Some(selected) = narrow(&self.table, &bounds, may_read)? else { return Ok(None) };
+        let selected = sifted(selected, &self.table, &bounds, may_read)?;
         let undecided = self.conjuncts.iter().enumerate().filter(|(at, _)| selected.decided != Some(*at));
         let filter = bound_all(undecided.map(|(_, conjunct)| &conjunct.expr), literals)?;
         let items = self.items_vary.then(|| bound_all(self.items.iter(), literals)).transpose()?;

@@ -105,6 +105,12 @@ impl Running {
         self.items.as_deref().unwrap_or(&self.program.items)
     }
 
+    /// How many conditions are left for the evaluator.
+    #[cfg(test)]
+    pub(super) fn filters(&self) -> usize {
+        self.filter.len()
+    }
+
     /// How much work this is.
     pub fn effort(&self) -> Effort {
         let selected = self.selection.rows();
@@ -197,7 +203,7 @@ impl Running {
     fn projected(&self, block: &Block, shown: usize) -> Result<RecordBatch, QueryError> {
         let rows = Rows { table: self.table(), block };
         let columns = self.evaluated(&rows, shown)?;
-        batch::batch(&self.program.fields, columns, block.rows()).map_err(QueryError::internal)
+        batch::batch_of(Arc::clone(&self.program.schema), columns, block.rows()).map_err(QueryError::internal)
     }
 
     fn evaluated(&self, rows: &Rows<'_>, count: usize) -> Result<Vec<ArrayRef>, QueryError> {

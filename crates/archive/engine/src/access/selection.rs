@@ -14,6 +14,7 @@ use trifid_archive_model::healpix::CellRange;
 
 use super::condition::{Bound, condition};
 use super::constant::Scalar;
+use super::sky;
 use crate::error::QueryError;
 use crate::index::{Sorted, Spatial, Values, Wanted};
 use crate::table::{Bounds, Chunk, Row, Table};
@@ -44,9 +45,14 @@ impl Selection {
     pub fn rows(&self) -> usize {
         match self {
             Self::Rows(rows) => rows.len(),
-            Self::Runs(runs) => runs.iter().map(|run| run.rows.len()).sum(),
+            Self::Runs(runs) => count(runs),
         }
     }
+}
+
+/// How many rows there are in some runs.
+pub(super) fn count(runs: &[Run]) -> usize {
+    runs.iter().map(|run| run.rows.len()).sum()
 }
 
 /// A selection, and which of the conditions it decides exactly.
@@ -83,10 +89,9 @@ pub(super) fn narrow(
     }
     let by_value = best_index(table, bounds);
     let single = by_value.as_ref().map_or(usize::MAX, |found| found.rows());
-    let Some(runs) = runs(table, bounds, may_read, single)? else { return Ok(None) };
-    let in_runs: usize = runs.iter().map(|run| run.rows.len()).sum();
+    let Some(runs) = in_runs(table, bounds, may_read, single)? else { return Ok(None) };
     let selected = match by_value {
-        Some(found) if found.rows().saturating_mul(SINGLE_ROW_COST) <= in_runs => found.selected(),
+        Some(found) if found.rows().saturating_mul(SINGLE_ROW_COST) <= count(&runs) => found.selected(),
         _ => Selected { selection: Selection::Runs(runs), decided: None },
     };
     Ok(Some(selected))
@@ -128,7 +133,7 @@ fn by_value<'t>(table: &'t Table, bound: &Bound, condition: usize) -> Option<ByV
     let (column, exact) = match bound {
         Bound::Interval(column, ..) | Bound::OneOf(column, _) => (*column, true),
         Bound::Prefix(column, _) => (*column, false),
-        Bound::Never | Bound::Sky(_) => return None,
+        Bound::Never | Bound::Sky(_) | Bound::Cone(_) => return None,
     };
     let index = table.indexes.sorted(column)?;
     let places = match bound {
@@ -140,7 +145,7 @@ fn by_value<'t>(table: &'t Table, bound: &Bound, condition: usize) -> Option<ByV
             values.iter().map(equal).collect::<Option<Vec<_>>>()?
         }
         Bound::Prefix(_, prefix) => vec![index.prefixed(prefix)?],
-        Bound::Never | Bound::Sky(_) => return None,
+        Bound::Never | Bound::Sky(_) | Bound::Cone(_) => return None,
     };
     Some(ByValue { index, places, condition, exact })
 }
@@ -190,100 +195,114 @@ fn whole_end(value: f64, included: bool, side: Side) -> Option<End<Wanted<'stati
     Some(End::Included(Wanted::Integer(inwards as i64)))
 }
 
-/// The runs of rows that chunk statistics and the order over the sky leave. Stops counting where `enough` says that
-/// something else is better anyway.
-fn runs(
+/// The runs of rows that may fulfil these conditions. What is on the sky is not looked for if something else leaves
+/// no more than `enough` rows, a handful.
+fn in_runs(
     table: &Table,
     bounds: &[Option<Bound>],
     may_read: bool,
     enough: usize,
 ) -> Result<Option<Vec<Run>>, QueryError> {
-    let sky = bounds.iter().flatten().find_map(|bound| match bound {
-        Bound::Sky(cells) => Some(cells),
-        _ => None,
-    });
+    let sky = bounds.iter().flatten().find(|bound| matches!(bound, Bound::Sky(_) | Bound::Cone(_)));
+    match sky.filter(|_| table.indexes.spatial.is_some() && enough >= SINGLE_ROW_COST) {
+        Some(Bound::Cone(cone)) => sky::around(table, bounds, cone.circle, may_read),
+        Some(Bound::Sky(cells)) => runs(table, bounds, Some(cells), may_read),
+        _ => runs(table, bounds, None, may_read),
+    }
+}
+
+/// The runs of rows that chunk statistics leave, and the order over the sky of those in some cells; `None` if a column
+/// would have to be read for it and may not be.
+pub(super) fn runs(
+    table: &Table,
+    bounds: &[Option<Bound>],
+    cells: Option<&[CellRange]>,
+    may_read: bool,
+) -> Result<Option<Vec<Run>>, QueryError> {
     let mut runs = Vec::new();
     for (at, chunk) in table.chunks.iter().enumerate() {
         if !bounds.iter().flatten().all(|bound| may_hold(chunk, bound)) {
             continue;
         }
-        match (sky, &table.indexes.spatial) {
-            (Some(cells), Some(spatial)) => {
-                // A value index that leaves a handful of rows makes the look into the cells needless.
-                if enough < SINGLE_ROW_COST || !touches(spatial, at, cells) {
-                    if enough < SINGLE_ROW_COST {
-                        runs.push(Run { chunk: at, rows: 0..chunk.rows });
-                    }
-                    continue;
-                }
-                let read = if may_read {
-                    Some(table.column(at, spatial.column)?)
-                } else {
-                    table.resident(at, spatial.column)
-                };
-                let Some(stored) = read else { return Ok(None) };
-                let stored = stored.as_primitive::<Int64Type>().values();
-                runs.extend(if spatial.ordered {
-                    in_cells(stored, cells, at)
-                } else {
-                    among_cells(stored, cells, at)
-                });
-            }
-            _ => runs.push(Run { chunk: at, rows: 0..chunk.rows }),
+        let (Some(cells), Some(spatial)) = (cells, &table.indexes.spatial) else {
+            runs.push(Run { chunk: at, rows: 0..chunk.rows });
+            continue;
+        };
+        let cells = touched(spatial, at, cells);
+        if cells.is_empty() {
+            continue;
+        }
+        let read = if may_read {
+            Some(table.column(at, spatial.column)?)
+        } else {
+            table.resident(at, spatial.column)
+        };
+        let Some(stored) = read else { return Ok(None) };
+        let stored = stored.as_primitive::<Int64Type>().values();
+        if spatial.ordered {
+            in_cells(stored, cells, at, &mut runs);
+        } else {
+            among_cells(stored, cells, at, &mut runs);
         }
     }
     Ok(Some(runs))
 }
 
-fn touches(spatial: &Spatial, chunk: usize, cells: &[CellRange]) -> bool {
-    let Some((first, last)) = spatial.chunks.get(chunk) else { return true };
-    let next = cells.partition_point(|range| (range.last as i64) < *first);
-    cells.get(next).is_some_and(|range| range.first as i64 <= *last)
+/// The wanted cells that a chunk may have.
+fn touched<'c>(spatial: &Spatial, chunk: usize, cells: &'c [CellRange]) -> &'c [CellRange] {
+    let Some((first, last)) = spatial.chunks.get(chunk) else { return cells };
+    let from = cells.partition_point(|range| (range.last as i64) < *first);
+    let cells = &cells[from..];
+    &cells[..cells.partition_point(|range| range.first as i64 <= *last)]
 }
 
-/// The runs of a chunk's rows whose cells are wanted.
-fn in_cells(stored: &[i64], cells: &[CellRange], chunk: usize) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+/// The runs of a chunk's rows whose cells are wanted, appended.
+fn in_cells(stored: &[i64], cells: &[CellRange], chunk: usize, runs: &mut Vec<Run>) {
     let mut from = 0;
     for range in cells {
-        let first = from + stored[from..].partition_point(|cell| *cell < range.first as i64);
-        let end = first + stored[first..].partition_point(|cell| *cell <= range.last as i64);
+        let first = from + leading(&stored[from..], |cell| cell < range.first as i64);
+        let end = first + leading(&stored[first..], |cell| cell <= range.last as i64);
         from = end;
-        if first == end {
-            continue;
-        }
-        match runs.last_mut() {
-            Some(run) if run.rows.end as usize == first => run.rows.end = end as u32,
-            _ => runs.push(Run { chunk, rows: first as u32..end as u32 }),
-        }
-        if end == stored.len() {
-            break;
+        if first < end {
+            push(runs, chunk, first as u32..end as u32);
         }
     }
-    runs
+}
+
+/// The number of leading cells for which `holds`: found in steps that double, because what is wanted lies together.
+fn leading(cells: &[i64], holds: impl Fn(i64) -> bool) -> usize {
+    let (mut from, mut step) = (0, 1);
+    while cells.get(from + step - 1).is_some_and(|cell| holds(*cell)) {
+        from += step;
+        step *= 2;
+    }
+    let rest = &cells[from..cells.len().min(from + step)];
+    from + rest.partition_point(|cell| holds(*cell))
+}
+
+/// Appends rows to the last run of the chunk, if they follow it at once, or as another.
+fn push(runs: &mut Vec<Run>, chunk: usize, rows: Range<u32>) {
+    match runs.last_mut() {
+        Some(run) if run.chunk == chunk && run.rows.end == rows.start => run.rows.end = rows.end,
+        _ => runs.push(Run { chunk, rows }),
+    }
 }
 
 /// The same for rows in any order.
-fn among_cells(stored: &[i64], cells: &[CellRange], chunk: usize) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn among_cells(stored: &[i64], cells: &[CellRange], chunk: usize, runs: &mut Vec<Run>) {
     for (cell, row) in stored.iter().zip(0u32..) {
         let next = cells.partition_point(|range| (range.last as i64) < *cell);
-        if cells.get(next).is_none_or(|range| range.first as i64 > *cell) {
-            continue;
-        }
-        match runs.last_mut() {
-            Some(run) if run.rows.end == row => run.rows.end += 1,
-            _ => runs.push(Run { chunk, rows: row..row + 1 }),
+        if cells.get(next).is_some_and(|range| range.first as i64 <= *cell) {
+            push(runs, chunk, row..row + 1);
         }
     }
-    runs
 }
 
 /// Whether a chunk's statistics allow for a row that fulfils the condition.
 fn may_hold(chunk: &Chunk, bound: &Bound) -> bool {
     let (column, low, high) = match bound {
         Bound::Never => return false,
-        Bound::Sky(_) => return true,
+        Bound::Sky(_) | Bound::Cone(_) => return true,
         Bound::Interval(column, low, high) => (*column, low.clone(), high.clone()),
         Bound::OneOf(column, values) => {
             let single = |value: &Scalar| {

@@ -154,6 +154,68 @@ fn conditions_on_the_sky() {
     ]);
 }
 
+/// Stars all over the sky, more of them at the places where queries look; every tenth is nowhere.
+fn crowded() -> Vec<Star> {
+    let mut seed = 7_u64;
+    let mut draw = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let mut place = |id: i32| match id % 10 {
+        0 => (None, Some(1.0)),
+        1..4 => (Some(draw() * 2.0 - 1.0), Some(draw() * 2.0 - 1.0)),
+        4..6 => (Some(draw() * 360.0), Some(90.0 - draw())),
+        _ => (Some(draw() * 360.0), Some((draw() * 2.0 - 1.0).asin().to_degrees())),
+    };
+    let star = |id: i32| {
+        let (ra, dec) = place(id);
+        Star { id, ra: ra.map(|ra| ra.rem_euclid(360.0)), dec, mag: Some(id as f32), name: None }
+    };
+    (0..4000).map(star).collect()
+}
+
+/// Whatever way in a cone takes (the rows of few cells, of many, all of a chunk) it is the same cone.
+#[test]
+fn cones_of_all_sizes() {
+    let tables = tables(table(&crowded(), &[0], 700));
+    let mut sizes = Vec::new();
+    for (lon, lat) in [(0.0, 0.0), (359.9, -0.5), (200.0, 90.0), (10.0, -90.0), (123.0, 45.0)] {
+        for radius in [0.0, 0.01, 0.3, 1.0, 1.5, 20.0, 37.0, 80.0, 179.0, 180.0] {
+            for condition in [
+                format!("1 = CONTAINS(POINT(ra, dec), CIRCLE({lon}, {lat}, {radius}))"),
+                format!("DISTANCE(ra, dec, {lon}, {lat}) <= {radius}"),
+                format!("mag > 1000 AND 1 = INTERSECTS(CIRCLE({lon}, {lat}, {radius}), POINT(ra, dec))"),
+                format!("DISTANCE(ra, dec, {lon}, {lat}) < {radius} AND id > 3990"),
+            ] {
+                let query = format!("SELECT id FROM stars WHERE {condition}");
+                let (mut found, mut wanted) = (ids(&query, &tables), interpreted(&query, &tables));
+                found.sort_unstable();
+                wanted.sort_unstable();
+                assert_eq!(found, wanted, "{query}");
+                sizes.push(found.len());
+            }
+        }
+    }
+    for between in [1..200, 300..2000, 2001..3601] {
+        assert!(sizes.iter().any(|size| between.contains(size)), "{between:?}");
+    }
+}
+
+#[test]
+fn what_a_small_cone_asks_is_decided_by_its_rows() {
+    let tables = tables(table(&crowded(), &[], 700));
+    let decided = |condition: &str| {
+        let text = format!("SELECT id FROM stars WHERE {condition}");
+        let program = program(&text, &tables);
+        let literals = fingerprint(&text, Language::V2_1).unwrap().literals().to_vec();
+        program.begin(&literals, None, true).unwrap().unwrap().filters()
+    };
+    assert_eq!(decided("1 = CONTAINS(POINT(ra, dec), CIRCLE(0, 0, 0.3))"), 0);
+    assert_eq!(decided("mag > 5 AND 1 = CONTAINS(POINT(ra, dec), CIRCLE(0, 0, 0.3))"), 1);
+    assert_eq!(decided("DISTANCE(ra, dec, 0, 0) < 0.3"), 1);
+    assert_eq!(decided("1 = CONTAINS(POINT(ra, dec), CIRCLE(0, 0, 180))"), 1);
+}
+
 #[test]
 fn order_offset_and_top() {
     check(&[

@@ -4,7 +4,8 @@
 //! inside, or partly inside. Cells that are partly inside are parted again as long as the number of ranges
 //! stays within the budget; of the last ones, those with their centre outside are still shortened at both
 //! ends. A cone starts at the nine cells around its centre, so that its cost does not depend on its size:
-//! some hundred judgements of twenty nanoseconds.
+//! some hundred judgements of twenty nanoseconds. Where rows are few those nine alone are the cheaper answer
+//! ([`cover_around`]).
 //!
 //! What holds: every position in the region has its [`hash29`](super::hash29) in a range, and every position
 //! with its hash in a range marked `inside` is in the region. [`MARGIN`] pays for rounding on both sides, so
@@ -12,7 +13,7 @@
 
 use super::cell::Kind;
 use super::{Cell, MARGIN, ORDER_MAX, bucket_order, buckets_around};
-use crate::sphere::{Cap, Geometry, Point, Polygon, Range, Region, Shape, Vec3};
+use crate::sphere::{Cap, Circle, Geometry, Point, Polygon, Range, Region, Shape, Vec3};
 
 /// Order-29 cells from a first to a last, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,31 @@ pub fn cover_geometry(geometry: &Geometry, budget: usize) -> Vec<CellRange> {
     };
     let cap = probe.cap;
     cover_probes(vec![probe], &cap, budget)
+}
+
+/// The cells of a circle as they are found at once: those around its centre that are about as wide as its
+/// radius, without those that have nothing of it. At most nine, up to some ten times the area of the circle, for a tenth
+/// of the work of [`cover`]: good where the rows in them are few enough to be tested one by one. `None` if the
+/// circle is wider than such cells can be.
+pub fn cover_around(circle: &Circle) -> Option<Vec<CellRange>> {
+    let cap = circle.cap();
+    let order = bucket_order(cap.radius_degrees())?;
+    let mut probes = [Probe::cap(cap)];
+    let scales = Scale::of_order(order, &mut probes);
+    let buckets = buckets_around(&circle.center(), order);
+    let mut ranges: Vec<CellRange> = Vec::with_capacity(buckets.as_slice().len());
+    for cell in buckets.as_slice().iter().filter_map(|number| Cell::new(order, *number)) {
+        let side = judge(&probes, cell, &scales);
+        if side == Side::Outside {
+            continue;
+        }
+        let ((first, last), inside) = (cell.range29(), side == Side::Inside);
+        match ranges.last_mut() {
+            Some(before) if before.last + 1 == first && before.inside == inside => before.last = last,
+            _ => ranges.push(CellRange { first, last, inside }),
+        }
+    }
+    Some(ranges)
 }
 
 fn cover_probes(mut probes: Vec<Probe<'_>>, cap: &Cap, budget: usize) -> Vec<CellRange> {

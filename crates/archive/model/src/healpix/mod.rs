@@ -17,7 +17,7 @@ mod neighbours;
 mod plane;
 
 pub use cell::Cell;
-pub use cover::{CellRange, cover, cover_geometry};
+pub use cover::{CellRange, cover, cover_around, cover_geometry};
 pub use neighbours::{Buckets, bucket_order, buckets_around};
 
 use crate::sphere::Point;

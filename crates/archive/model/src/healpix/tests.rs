@@ -354,6 +354,31 @@ proptest! {
         }
     }
 
+    /// The cells around a circle miss nothing of it, and are few.
+    #[test]
+    fn cells_around_a_circle((lon, lat) in centers(), size in prop_oneof![1e-9..50.0_f64, Just(0.0)], seed: u64) {
+        let circle = Circle::new(lon, lat, size).unwrap();
+        let Some(ranges) = cover_around(&circle) else {
+            prop_assert!(bucket_order(size).is_none());
+            return Ok(());
+        };
+        prop_assert!(ranges.len() <= 9, "{} ranges", ranges.len());
+        prop_assert!(ranges.is_sorted_by(|a, b| a.last < b.first));
+        let prepared = Prepared::new(&circle.into());
+        let mut lot = Lot(seed);
+        for draw in 0..60 {
+            let (x, y) = match draw % 3 {
+                0 => lot.near(lon, lat, size * 1.5 + 1e-9),
+                1 => offset(lon, lat, 360.0 * lot.draw(), size),
+                _ => offset(lon, lat, 360.0 * lot.draw(), size * lot.draw()),
+            };
+            let found = find(&ranges, hash29(x, y).unwrap());
+            let within = prepared.contains_degrees(x, y);
+            prop_assert!(found.is_some() || !within, "{} {} is missed", x, y);
+            prop_assert!(found.is_none_or(|range| !range.inside) || within, "{} {} is not within", x, y);
+        }
+    }
+
     /// The ranges of a cone are not much more than the cone.
     #[test]
     fn ranges_are_near_the_region((lon, lat) in centers(), size in 1e-5..50.0_f64) {

@@ -1,0 +1,96 @@
+//! Rows around a place.
+//!
+//! A cone is met with few cells first: the nine around its centre are found in a tenth of the time that close ones
+//! take, and the rows that a small cone has in them are looked at sooner than finer cells would spare them. Only where
+//! they turn out to be many the cone is covered closely. The rows of few cells are then looked at where they lie,
+//! without the evaluator: what a circle in CONTAINS asks is decided by that, and of a distance that is compared
+//! hardly a row in vain is left to be measured.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array as _, ArrayRef};
+use trifid_archive_model::healpix;
+use trifid_archive_model::sphere::{Circle, Geometry, Prepared};
+
+use super::condition::{Bound, COVER_CELLS, Cone};
+use super::selection::{Run, Selected, Selection, count, runs};
+use crate::error::QueryError;
+use crate::limits::SMALL_RUN_ROWS;
+use crate::table::{Row, Table};
+
+/// Rows in the cells around a cone that cost less to be looked at than closer cells to be found.
+const COARSE_ROWS: usize = 256;
+
+/// By how many degrees rows may be beyond a distance and still be left to the evaluator: more than both can err.
+const DISTANCE_SLACK: f64 = 1e-9;
+
+/// The runs of rows that may be in a circle; `None` if a column would have to be read for it and may not be.
+pub(super) fn around(
+    table: &Table,
+    bounds: &[Option<Bound>],
+    circle: Circle,
+    may_read: bool,
+) -> Result<Option<Vec<Run>>, QueryError> {
+    if let Some(cells) = healpix::cover_around(&circle) {
+        match runs(table, bounds, Some(&cells), may_read)? {
+            Some(many) if count(&many) > COARSE_ROWS => {}
+            few => return Ok(few),
+        }
+    }
+    let cells = healpix::cover_geometry(&Geometry::Circle(circle), COVER_CELLS);
+    runs(table, bounds, Some(&cells), may_read)
+}
+
+/// The selection without the rows that are not in the cone that is asked for, if there is one and looking at them is
+/// a small effort.
+pub(super) fn sifted(
+    selected: Selected,
+    table: &Table,
+    bounds: &[Option<Bound>],
+    may_read: bool,
+) -> Result<Selected, QueryError> {
+    let cone = bounds.iter().enumerate().find_map(|(at, bound)| match bound {
+        Some(Bound::Cone(cone)) => Some((at, cone)),
+        _ => None,
+    });
+    match (cone, &selected.selection) {
+        (Some((at, cone)), Selection::Runs(runs)) if count(runs) <= SMALL_RUN_ROWS => {
+            let Some(rows) = within(table, runs, cone, may_read)? else { return Ok(selected) };
+            Ok(Selected { selection: Selection::Rows(rows), decided: cone.exact.then_some(at) })
+        }
+        _ => Ok(selected),
+    }
+}
+
+/// The rows of some runs that are in a cone, or perhaps, if it is a distance; `None` if their positions are not at hand
+/// as they are stored.
+fn within(table: &Table, runs: &[Run], cone: &Cone, may_read: bool) -> Result<Option<Vec<Row>>, QueryError> {
+    let (Some(position), Some(region)) = (table.head.position, region(cone)) else { return Ok(None) };
+    let column = |chunk: usize, column: usize| -> Result<Option<ArrayRef>, QueryError> {
+        if may_read { table.column(chunk, column).map(Some) } else { Ok(table.resident(chunk, column)) }
+    };
+    let mut rows = Vec::new();
+    for runs in runs.chunk_by(|one, next| one.chunk == next.chunk) {
+        let chunk = runs[0].chunk;
+        let (Some(lon), Some(lat)) = (column(chunk, position.lon)?, column(chunk, position.lat)?) else {
+            return Ok(None);
+        };
+        let reals = (lon.as_primitive_opt::<Float64Type>(), lat.as_primitive_opt::<Float64Type>());
+        let (Some(lon), Some(lat)) = reals else { return Ok(None) };
+        let is_in = |row: &u32| {
+            let at = *row as usize;
+            region.contains_degrees(lon.value(at), lat.value(at)) && lon.is_valid(at) && lat.is_valid(at)
+        };
+        let first = table.chunks[chunk].first;
+        rows.extend(runs.iter().flat_map(|run| run.rows.clone()).filter(is_in).map(|row| first + row));
+    }
+    Ok(Some(rows))
+}
+
+/// What rows are tested with.
+fn region(cone: &Cone) -> Option<Prepared> {
+    let (center, radius) = (cone.circle.center(), cone.circle.radius());
+    let wider = Circle::new(center.lon(), center.lat(), radius + DISTANCE_SLACK).ok();
+    let circle = if cone.exact { Some(cone.circle) } else { wider };
+    circle.map(|circle| Prepared::new(&Geometry::Circle(circle)))
+}
