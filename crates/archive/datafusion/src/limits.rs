@@ -27,6 +27,15 @@ pub const LOAD_BATCH_ROWS: usize = 65_536;
 /// Files of one attached table.
 pub const ATTACHED_FILES: usize = 100_000;
 
+/// Rows below which pages of an attached file are read together.
+pub const PAGE_CHUNK_ROWS: u32 = 8192;
+
+/// Least and greatest values that are held of attached files, over all row groups and columns: some hundred mebibytes.
+pub const ATTACHED_RANGES: usize = 4_000_000;
+
+/// Bytes of Parquet footers that are held.
+pub const FOOTER_BYTES: u64 = 64 << 20;
+
 /// Pairs of rows that a join may have to look at one by one: some minutes of a core.
 pub const PAIRS: u64 = 100_000_000_000;
 

@@ -4,6 +4,7 @@
 //! <folder>/<schema>.<table>/          names with anything but letters, digits, - and _ spelled %XX
 //!   table.toml                        what people say of the table; may be edited
 //!   attached                          instead of versions: where the files lie that are served as they are
+//!   survey.json                       what was learned of those files
 //!   current                           the name of the version that is served, replaced as a whole
 //!   lock                              held by whoever loads
 //!   v00000007/
@@ -26,6 +27,7 @@ mod names;
 mod result;
 mod segment;
 mod source;
+mod survey;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +43,8 @@ use trifid_archive_engine::catalogue::{Published, SchemaInfo, TableInfo};
 use trifid_archive_engine::metadata::{Description, DescriptionError, describe};
 use trifid_archive_engine::table::TableHead;
 use trifid_archive_model::read::ReadError;
+
+use crate::limits::FOOTER_BYTES;
 
 pub use input::{Input, open as open_input, open_parquet};
 pub use load::{Loaded, Progress, Target};
@@ -92,11 +96,15 @@ impl StoreError {
     }
 }
 
+/// What is known of attached files.
+const SURVEY: &str = "survey.json";
+
 /// The folder of tables.
 #[derive(Clone)]
 pub struct Store {
     folder: PathBuf,
     cache: Arc<ColumnCache>,
+    footers: Arc<source::Footers>,
 }
 
 /// A table of the store as it is served.
@@ -112,7 +120,7 @@ pub struct Stored {
 impl Store {
     /// The store in a folder, which need not be there yet; columns that are read stay in `cache`.
     pub fn new(folder: impl Into<PathBuf>, cache: Arc<ColumnCache>) -> Self {
-        Self { folder: folder.into(), cache }
+        Self { folder: folder.into(), cache, footers: Arc::new(source::Footers::new(FOOTER_BYTES)) }
     }
 
     /// The tables there are, by schema and name.
@@ -157,23 +165,32 @@ impl Store {
         if attached.exists() {
             let place =
                 fs::read_to_string(&attached).map_err(StoreError::io("reading where a table lies"))?;
-            return attach::open(Path::new(place.trim()), schema, table, description, &self.cache);
+            let (place, kept) = (Path::new(place.trim()), folder.join(SURVEY));
+            let opened = attach::open(place, (schema, table), description, self, &kept)?;
+            if let Some(learned) = opened.learned {
+                learned.keep(&kept);
+            }
+            return Ok(opened.stored);
         }
         let version = current(&folder)?
             .ok_or_else(|| StoreError::Missing(format!("there is no table {schema}.{table}")))?;
-        source::open(&folder.join(version), schema, table, description, &self.cache)
+        source::open(&folder.join(version), schema, table, description, self)
     }
 
     /// Serves files as they lie: a Parquet file, a folder of them, or a HATS catalogue.
     pub fn attach(&self, place: &Path, target: &Target) -> Result<Stored, StoreError> {
         let place = fs::canonicalize(place).map_err(StoreError::io(place.display().to_string()))?;
-        let stored = attach::open(&place, &target.schema, &target.table, target.description()?, &self.cache)?;
         let folder = self.folder_of(&target.schema, &target.table);
+        let (name, kept) = ((&*target.schema, &*target.table), folder.join(SURVEY));
+        let opened = attach::open(&place, name, target.description()?, self, &kept)?;
         fs::create_dir_all(&folder).map_err(StoreError::io("making the table's folder"))?;
         let _lock = lock(&folder)?;
         target.keep_description(&folder)?;
+        if let Some(learned) = opened.learned {
+            learned.keep(&kept);
+        }
         replace(&folder.join("attached"), place.display().to_string().as_bytes())?;
-        Ok(stored)
+        Ok(opened.stored)
     }
 
     /// Forgets a table; files that were attached stay where they are.

@@ -60,8 +60,8 @@ pub struct Chunk {
     pub first: Row,
     /// How many rows.
     pub rows: u32,
-    /// The least and greatest value of each column, where they are known.
-    pub ranges: Box<[Option<Range>]>,
+    /// The least and greatest value of each column, where they are known; chunks may share them.
+    pub ranges: Arc<[Option<Range>]>,
 }
 
 /// What is known of the values of one column in one chunk. Bounds are inclusive and may be wider than the values.

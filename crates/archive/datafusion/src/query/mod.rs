@@ -28,7 +28,7 @@ mod session;
 mod sift;
 mod source;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod walk;
 
 use std::future::Future;

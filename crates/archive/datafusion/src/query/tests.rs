@@ -21,16 +21,16 @@ pub(super) mod corpus;
 mod ending;
 mod generated;
 mod running;
-pub(super) mod tables;
+pub(crate) mod tables;
 
 /// DataFusion for tests.
-pub(super) fn backend(threads: usize) -> DataFusionBackend {
+pub(crate) fn backend(threads: usize) -> DataFusionBackend {
     let options = Options { memory: 256 << 20, threads, spill_dir: None, batch_rows: 1024 };
     DataFusionBackend::new(&options, Arc::new(SeededEntropy::new(7))).unwrap()
 }
 
 /// What a text means.
-pub(super) fn resolved(text: &str, tables: &Tables) -> Arc<Query> {
+pub(crate) fn resolved(text: &str, tables: &Tables) -> Arc<Query> {
     let parsed = parse(text, Language::V2_1).unwrap_or_else(|error| panic!("{}", error.report(text)));
     let resolved = resolve(&parsed, tables, &Resolving::default());
     resolved.unwrap_or_else(|error| panic!("{}", error.report(text))).query
@@ -151,7 +151,7 @@ fn same_order(query: &Query, one: &[Vec<Cell>], other: &[Vec<Cell>]) -> bool {
 
 /// Runs a query on both and compares. An error that only the reference meets is forgiven: a planner may look at fewer
 /// rows.
-pub(super) fn compare(
+pub(crate) fn compare(
     backend: &DataFusionBackend,
     query: &Arc<Query>,
     tables: &Arc<Tables>,

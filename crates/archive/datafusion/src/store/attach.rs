@@ -1,8 +1,9 @@
 //! Files served as they lie: Parquet files, folders of them, HATS catalogues.
 //!
-//! A row group is a chunk; its statistics are what prunes. A HATS catalogue (IVOA Note HATS 1.0: a tree of partition
-//! files whose rows carry `_healpix_29`) and any other file with that column is pruned over the sky as well: by the
-//! bounds of the column in each row group, and then by its values. Nothing is assumed of the order of the rows.
+//! A row group is a chunk, or some pages of one ([`super::survey`]); its statistics are what prunes. A HATS catalogue
+//! (IVOA Note HATS 1.0: a tree of partition files whose rows carry `_healpix_29`) and any other file with that column
+//! is pruned over the sky as well: by the bounds of the column in each row group and each page, and then by its
+//! values. Nothing is assumed of the order of the rows.
 //!
 //! Parquet says nothing of units and UCDs; a VOTable header in a file's metadata is read where there is one
 //! (VOParquet), and everything can be said in the table's description.
@@ -11,58 +12,72 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::Schema;
-use parquet::file::metadata::{FileMetaData, RowGroupMetaData};
-use parquet::file::statistics::Statistics;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::file::metadata::FileMetaData;
 use trifid_archive_adql::types::{Field, Type};
-use trifid_archive_engine::cache::ColumnCache;
 use trifid_archive_engine::catalogue::Published;
 use trifid_archive_engine::index::{Indexes, Spatial};
 use trifid_archive_engine::metadata::Description;
-use trifid_archive_engine::table::{Bounds, Chunk, Range, Row, Table};
+use trifid_archive_engine::table::Table;
 use trifid_archive_model::adopt;
 use trifid_archive_model::read::TableReader as _;
 use trifid_archive_model::votable;
 
 use super::result::HEADER_KEY;
-use super::segment::CELLS;
-use super::source::{Files, Group, ParquetFile};
-use super::{StoreError, Stored, described, schema_info};
+use super::source::{Files, Footers, ParquetFile};
+use super::survey::{Columns, Survey};
+use super::{Store, StoreError, Stored, described, schema_info};
 use crate::limits::ATTACHED_FILES;
 
-/// Opens what lies at a place.
+/// A table that was opened, and what was learned of its files if that was not known.
+pub(super) struct Opened {
+    pub(super) stored: Stored,
+    pub(super) learned: Option<Survey>,
+}
+
+/// Opens what lies at a place. `kept` is where that which was learned before would be.
 pub(super) fn open(
     place: &Path,
-    schema: &str,
-    table: &str,
+    (schema, table): (&str, &str),
     description: Description,
-    cache: &Arc<ColumnCache>,
-) -> Result<Stored, StoreError> {
-    let files: Vec<ParquetFile> = found(place)?.into_iter().map(ParquetFile::new).collect();
+    store: &Store,
+    kept: &Path,
+) -> Result<Opened, StoreError> {
+    let paths = found(place)?;
+    let files: Vec<ParquetFile> = paths.iter().map(|path| store.footers.file(path.clone())).collect();
     let first = files
         .first()
         .ok_or_else(|| StoreError::Missing(format!("there is no Parquet file at {}", place.display())))?;
-    let footer = footer(first)?;
+    let footer = footer(&store.footers, first)?;
     let columns = columns(footer.schema(), footer.metadata().file_metadata());
-    let arrow = footer.schema().clone();
-    for file in &files[1..] {
-        same_schema(first, file)?;
-    }
     let (places, fields): (Vec<usize>, Vec<Field>) = columns.into_iter().unzip();
     if fields.is_empty() {
         return Err(StoreError::Mismatch(format!("{} has no column that a table can have", place.display())));
     }
     let (head, info) = described(schema, table, &fields, &description)?;
-    let (chunks, groups, cells) = row_groups(&files, &fields, &places, &arrow)?;
-    let cells = cells.filter(|_| head.position.is_some());
-    let spatial = cells.map(|(column, chunks)| Spatial { column, chunks, ordered: false });
+    let columns = Columns { fields: &fields, places: &places, schema: footer.schema() };
+    let mut survey = Survey::new(&columns, &paths)?;
+    let known = survey.kept(kept);
+    if known.is_none() {
+        for (at, file) in files.iter().enumerate() {
+            let footer = self::footer(&store.footers, file)?;
+            same_schema(first, columns.schema, file, footer.schema())?;
+            survey.learn(at, footer.metadata(), &columns);
+        }
+    }
+    let (chunks, groups, cells) = known.as_ref().unwrap_or(&survey).chunks()?;
+    let column = columns.cells().filter(|_| head.position.is_some());
+    let spatial = column.map(|column| Spatial { column, chunks: cells, ordered: false });
     let indexes = Indexes { spatial, sorted: Vec::new() };
-    let source = Files { files, groups, types: fields.iter().map(|field| field.ty).collect(), places };
-    let table = Table::new(head, chunks, indexes, Arc::new(source), Arc::clone(cache));
-    Ok(Stored {
+    let types = fields.iter().map(|field| field.ty).collect();
+    let source = Files { files, footers: Arc::clone(&store.footers), groups, types, places };
+    let table = Table::new(head, chunks, indexes, Arc::new(source), Arc::clone(&store.cache));
+    let stored = Stored {
         schema: schema_info(schema, &description),
         published: Arc::new(Published { table: Arc::new(table), info }),
         description,
-    })
+    };
+    Ok(Opened { stored, learned: known.is_none().then_some(survey) })
 }
 
 /// The columns that a table of ours can have, with their places in the file.
@@ -100,8 +115,8 @@ fn header(file: &FileMetaData) -> Option<Vec<Field>> {
     Some(reader.fields().to_vec())
 }
 
-fn footer(file: &ParquetFile) -> Result<&parquet::arrow::arrow_reader::ArrowReaderMetadata, StoreError> {
-    file.footer().map_err(|error| StoreError::Damaged(file.path.clone(), error))
+fn footer(footers: &Footers, file: &ParquetFile) -> Result<ArrowReaderMetadata, StoreError> {
+    footers.get(file).map_err(|error| StoreError::Damaged(file.path.clone(), error))
 }
 
 /// The Parquet files at a place, in the order of their names; those of a HATS catalogue are below `dataset`.
@@ -137,12 +152,16 @@ fn found(place: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(files)
 }
 
-fn same_schema(first: &ParquetFile, other: &ParquetFile) -> Result<(), StoreError> {
-    let (a, b) = (footer(first)?.schema(), footer(other)?.schema());
-    let names = |schema: &Schema| -> Vec<(String, arrow_schema::DataType)> {
+fn same_schema(
+    first: &ParquetFile,
+    schema: &Schema,
+    other: &ParquetFile,
+    theirs: &Schema,
+) -> Result<(), StoreError> {
+    let columns = |schema: &Schema| -> Vec<(String, arrow_schema::DataType)> {
         schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
     };
-    if names(a) == names(b) {
+    if columns(schema) == columns(theirs) {
         return Ok(());
     }
     Err(StoreError::Mismatch(format!(
@@ -150,76 +169,4 @@ fn same_schema(first: &ParquetFile, other: &ParquetFile) -> Result<(), StoreErro
         other.path.display(),
         first.path.display()
     )))
-}
-
-/// Chunks, where they are, and the cells that each spans if there is a column of cells.
-type RowGroups = (Vec<Chunk>, Vec<Group>, Option<(usize, Vec<(i64, i64)>)>);
-
-fn row_groups(
-    files: &[ParquetFile],
-    fields: &[Field],
-    places: &[usize],
-    schema: &Schema,
-) -> Result<RowGroups, StoreError> {
-    let cells = fields.iter().position(|field| *field.name == *CELLS && field.ty == Type::Long);
-    let leaves: Vec<Option<usize>> = places.iter().map(|place| leaf(schema, *place)).collect();
-    let (mut chunks, mut groups, mut spans) = (Vec::new(), Vec::new(), Vec::new());
-    let mut first: u64 = 0;
-    for (file, parquet) in files.iter().enumerate() {
-        for (row_group, group) in footer(parquet)?.metadata().row_groups().iter().enumerate() {
-            let rows = u32::try_from(group.num_rows()).unwrap_or(u32::MAX);
-            if rows == 0 {
-                continue;
-            }
-            let ranges: Box<[Option<Range>]> =
-                fields.iter().zip(&leaves).map(|(field, leaf)| range(group, (*leaf)?, field.ty)).collect();
-            spans.extend(cells.map(|cells| span(ranges[cells].as_ref())));
-            chunks.push(Chunk { first: row(first)?, rows, ranges });
-            groups.push(Group { file, row_group });
-            first += u64::from(rows);
-        }
-    }
-    row(first)?;
-    Ok((chunks, groups, cells.map(|cells| (cells, spans))))
-}
-
-fn row(number: u64) -> Result<Row, StoreError> {
-    Row::try_from(number).map_err(|_| StoreError::Mismatch("a table has fewer than 2^32 rows".into()))
-}
-
-/// The leaf column of a flat column: nested ones before it have several leaves.
-fn leaf(schema: &Schema, place: usize) -> Option<usize> {
-    let leaves = |ty: &arrow_schema::DataType| -> usize {
-        match ty {
-            arrow_schema::DataType::Struct(_) | arrow_schema::DataType::Map(..) => usize::MAX,
-            _ => 1,
-        }
-    };
-    schema.fields()[..place].iter().try_fold(0usize, |sum, field| sum.checked_add(leaves(field.data_type())))
-}
-
-fn span(range: Option<&Range>) -> (i64, i64) {
-    match range.and_then(|range| range.bounds.as_ref()) {
-        Some(Bounds::Integer(least, greatest)) => (*least, *greatest),
-        _ => (i64::MIN, i64::MAX),
-    }
-}
-
-/// What statistics tell of a column. They leave NaN out, which is above all numbers, so that there is no greatest
-/// real that can be trusted.
-fn range(group: &RowGroupMetaData, leaf: usize, ty: Type) -> Option<Range> {
-    let statistics = group.columns().get(leaf)?.statistics()?;
-    let nulls = statistics.null_count_opt() != Some(0);
-    let bounds = match (statistics, ty) {
-        (Statistics::Int32(values), Type::Short | Type::Int | Type::UnsignedByte | Type::Long) => {
-            Bounds::Integer((*values.min_opt()?).into(), (*values.max_opt()?).into())
-        }
-        (Statistics::Int64(values), Type::Long) => Bounds::Integer(*values.min_opt()?, *values.max_opt()?),
-        (Statistics::Double(values), Type::Double) => Bounds::Double(*values.min_opt()?, f64::NAN),
-        (Statistics::Float(values), Type::Float) => Bounds::Double((*values.min_opt()?).into(), f64::NAN),
-        _ => return None,
-    };
-    // Unsigned numbers are kept in signed ones, and their order with them.
-    let turned = matches!(bounds, Bounds::Integer(least, greatest) if least > greatest || least < 0);
-    (!turned || matches!(ty, Type::Short | Type::Int)).then_some(Range { bounds: Some(bounds), nulls })
 }

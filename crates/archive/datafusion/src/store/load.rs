@@ -23,7 +23,7 @@ use trifid_archive_model::write::{End, Head, TableWriter as _};
 
 use super::merge::{Run, merge, spill};
 use super::segment::{Segments, put, remove, schema};
-use super::{Input, StoreError, current, described, read_description, replace};
+use super::{Input, SURVEY, StoreError, current, described, read_description, replace};
 use crate::limits::{LOAD_BATCH_ROWS, RUN_BYTES};
 
 /// Where to load to.
@@ -92,6 +92,7 @@ pub(super) fn run(
     replace(&folder.join("current"), version.as_bytes())?;
     // Files that were attached under this name are served no more.
     let _ = fs::remove_file(folder.join("attached"));
+    let _ = fs::remove_file(folder.join(SURVEY));
     Ok(loaded)
 }
 

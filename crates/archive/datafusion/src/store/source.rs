@@ -2,17 +2,20 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{ArrayRef, new_empty_array};
 use arrow_select::concat::concat;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
+use parquet::file::metadata::{PageIndexPolicy, RowGroupMetaData};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 use trifid_archive_adql::types::{Field, Type};
 use trifid_archive_engine::QueryError;
-use trifid_archive_engine::cache::ColumnCache;
 use trifid_archive_engine::catalogue::Published;
 use trifid_archive_engine::index::{Indexes, Sorted, Spatial, decode};
 use trifid_archive_engine::metadata::Description;
@@ -23,18 +26,25 @@ use trifid_archive_model::read::TableReader as _;
 use trifid_archive_model::votable;
 
 use super::manifest::{LAYOUT, Manifest};
-use super::{StoreError, Stored, schema_info, served};
+use super::{Store, StoreError, Stored, schema_info, served};
 
-/// One row group of one file.
+/// Rows of one row group of one file.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub(super) file: usize,
     pub(super) row_group: usize,
+    /// How many rows the row group has.
+    pub(super) of: u32,
+    /// The first of the rows within it.
+    pub(super) from: u32,
+    /// How many rows.
+    pub(super) rows: u32,
 }
 
 /// Files of row groups as a source of columns.
 pub(super) struct Files {
     pub(super) files: Vec<ParquetFile>,
+    pub(super) footers: Arc<Footers>,
     /// The chunks of the table.
     pub(super) groups: Vec<Group>,
     /// The types of the columns, cells included.
@@ -43,47 +53,103 @@ pub(super) struct Files {
     pub(super) places: Vec<usize>,
 }
 
-/// A file whose footer is read once.
+/// A file.
 pub(super) struct ParquetFile {
     pub(super) path: PathBuf,
-    pub(super) footer: OnceLock<ArrowReaderMetadata>,
+    /// What its footer is kept under.
+    number: u64,
+}
+
+/// Footers that were read, with the page indexes, within a budget of bytes; shared by all tables of a store.
+pub(super) struct Footers {
+    kept: Cache<u64, ArrowReaderMetadata, FooterBytes>,
+    next: AtomicU64,
+}
+
+#[derive(Clone)]
+struct FooterBytes;
+
+impl Weighter<u64, ArrowReaderMetadata> for FooterBytes {
+    fn weight(&self, _: &u64, footer: &ArrowReaderMetadata) -> u64 {
+        footer.metadata().memory_size() as u64 + footer.schema().fields().size() as u64
+    }
+}
+
+impl Footers {
+    /// Room for so many bytes.
+    pub(super) fn new(bytes: u64) -> Self {
+        // An estimate: a footer takes some kibibytes and more.
+        let items = usize::try_from(bytes / (16 << 10)).unwrap_or(usize::MAX).clamp(16, 1 << 16);
+        Self { kept: Cache::with_weighter(items, bytes, FooterBytes), next: AtomicU64::new(0) }
+    }
+
+    /// A file whose footer is read when it is needed.
+    pub(super) fn file(&self, path: PathBuf) -> ParquetFile {
+        ParquetFile { path, number: self.next.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// A file's footer.
+    pub(super) fn get(&self, file: &ParquetFile) -> Result<ArrowReaderMetadata, String> {
+        if let Some(footer) = self.kept.get(&file.number) {
+            return Ok(footer);
+        }
+        let opened = file.open()?;
+        let load = |pages| {
+            let options = ArrowReaderOptions::new().with_page_index_policy(pages);
+            ArrowReaderMetadata::load(&opened, options)
+        };
+        // A page index that is damaged is not needed for a right answer.
+        let read = load(PageIndexPolicy::Optional).or_else(|_| load(PageIndexPolicy::Skip));
+        let footer = read.map_err(|error| format!("{}: {error}", file.path.display()))?;
+        self.kept.insert(file.number, footer.clone());
+        Ok(footer)
+    }
+
+    /// How many are kept.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
 }
 
 impl ParquetFile {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, footer: OnceLock::new() }
-    }
-
     fn open(&self) -> Result<File, String> {
         File::open(&self.path).map_err(|error| format!("{}: {error}", self.path.display()))
     }
 
-    pub(super) fn footer(&self) -> Result<&ArrowReaderMetadata, String> {
-        if let Some(footer) = self.footer.get() {
-            return Ok(footer);
+    /// Some rows of a column. Pages without any of them are neither read nor decoded if the file says where its pages
+    /// are.
+    fn column(
+        &self,
+        footer: ArrowReaderMetadata,
+        group: &Group,
+        place: usize,
+        ty: Type,
+    ) -> Result<ArrayRef, String> {
+        let changed = || format!("{} has changed since the table was opened", self.path.display());
+        let found = footer.metadata().row_groups().get(group.row_group).map(RowGroupMetaData::num_rows);
+        if found != Some(i64::from(group.of)) {
+            return Err(changed());
         }
-        let read = ArrowReaderMetadata::load(&self.open()?, ArrowReaderOptions::new());
-        let footer = read.map_err(|error| format!("{}: {error}", self.path.display()))?;
-        Ok(self.footer.get_or_init(|| footer))
-    }
-
-    fn column(&self, row_group: usize, place: usize, ty: Type) -> Result<ArrayRef, String> {
-        let footer = self.footer()?;
-        let rows = footer.metadata().row_group(row_group).num_rows();
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.open()?, footer.clone());
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.open()?, footer);
         let mask = ProjectionMask::roots(builder.parquet_schema(), [place]);
-        let reader = builder
+        let mut builder = builder
             .with_projection(mask)
-            .with_row_groups(vec![row_group])
-            .with_batch_size(usize::try_from(rows).unwrap_or(usize::MAX))
-            .build()
-            .map_err(|error| error.to_string())?;
+            .with_row_groups(vec![group.row_group])
+            .with_batch_size(group.rows as usize);
+        if group.rows < group.of {
+            let (from, rows) = (group.from as usize, group.rows as usize);
+            let rows = vec![RowSelector::skip(from), RowSelector::select(rows)];
+            builder = builder.with_row_selection(RowSelection::from(rows));
+        }
+        let reader = builder.build().map_err(|error| error.to_string())?;
         let mut pieces = Vec::new();
         for batch in reader {
             let batch = batch.map_err(|error| format!("{}: {error}", self.path.display()))?;
             pieces.push(adopt::values(batch.column(0), ty)?);
         }
-        joined(pieces, ty)
+        let column = joined(pieces, ty)?;
+        if column.len() == group.rows as usize { Ok(column) } else { Err(changed()) }
     }
 }
 
@@ -101,7 +167,9 @@ fn joined(mut pieces: Vec<ArrayRef>, ty: Type) -> Result<ArrayRef, String> {
 impl ColumnSource for Files {
     fn read(&self, chunk: usize, column: usize) -> Result<ArrayRef, QueryError> {
         let group = &self.groups[chunk];
-        let read = self.files[group.file].column(group.row_group, self.places[column], self.types[column]);
+        let file = &self.files[group.file];
+        let footer = self.footers.get(file).map_err(QueryError::internal)?;
+        let read = file.column(footer, group, self.places[column], self.types[column]);
         read.map_err(QueryError::internal)
     }
 }
@@ -112,14 +180,14 @@ pub(super) fn open(
     schema: &str,
     table: &str,
     mut description: Description,
-    cache: &Arc<ColumnCache>,
+    store: &Store,
 ) -> Result<Stored, StoreError> {
     let manifest = manifest(folder)?;
     let fields = fields(folder)?;
     let (head, info) = served(schema, table, &fields, &mut description)?;
     let indexes = indexes(folder, &manifest, &head)?;
-    let source = files(folder, &manifest, &fields);
-    let table = Table::new(head, chunks(&manifest), indexes, Arc::new(source), Arc::clone(cache));
+    let source = files(folder, &manifest, &fields, &store.footers);
+    let table = Table::new(head, chunks(&manifest), indexes, Arc::new(source), Arc::clone(&store.cache));
     Ok(Stored {
         schema: schema_info(schema, &description),
         published: Arc::new(Published { table: Arc::new(table), info }),
@@ -171,17 +239,21 @@ fn indexes(folder: &Path, manifest: &Manifest, head: &TableHead) -> Result<Index
     Ok(Indexes { spatial, sorted: sorted.into_iter().flatten().collect() })
 }
 
-fn files(folder: &Path, manifest: &Manifest, fields: &[Field]) -> Files {
+fn files(folder: &Path, manifest: &Manifest, fields: &[Field], footers: &Arc<Footers>) -> Files {
     let segments = manifest.chunks.last().map_or(0, |chunk| chunk.segment as usize + 1);
-    let file = |segment: usize| ParquetFile::new(folder.join(format!("{segment:05}.parquet")));
+    let file = |segment: usize| footers.file(folder.join(format!("{segment:05}.parquet")));
     let group = |chunk: &super::manifest::Chunk| Group {
         file: chunk.segment as usize,
         row_group: chunk.row_group as usize,
+        of: chunk.rows,
+        from: 0,
+        rows: chunk.rows,
     };
     let mut types: Vec<Type> = fields.iter().map(|field| field.ty).collect();
     types.push(Type::Long);
     Files {
         files: (0..segments).map(file).collect(),
+        footers: Arc::clone(footers),
         groups: manifest.chunks.iter().map(group).collect(),
         places: (0..types.len()).collect(),
         types,

@@ -7,6 +7,8 @@ use trifid_archive_engine::table::Table;
 
 use super::*;
 
+mod attached;
+
 struct Quiet;
 
 impl Progress for Quiet {

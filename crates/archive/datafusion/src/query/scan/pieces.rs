@@ -146,7 +146,8 @@ pub(super) fn within(table: &Table, ours: &[Piece], wanted: &[Cells]) -> Result<
         if touched && at != piece.chunk {
             at = piece.chunk;
             let cells = table.column(piece.chunk, spatial.column)?;
-            let rows = rows_within(cells.as_primitive::<Int64Type>().values(), wanted);
+            let cells = cells.as_primitive::<Int64Type>().values();
+            let rows = if spatial.ordered { rows_within(cells, wanted) } else { rows_among(cells, wanted) };
             near.push(Piece { chunk: piece.chunk, rows: Rows::List(rows.into()) });
         }
     }
@@ -175,6 +176,12 @@ fn rows_within(cells: &[i64], wanted: &[Cells]) -> Vec<u32> {
         }
     }
     rows
+}
+
+/// The same for cells in any order.
+fn rows_among(cells: &[i64], wanted: &[Cells]) -> Vec<u32> {
+    let is_wanted = |cell: i64| touches((cell, cell), wanted);
+    (0u32..).zip(cells).filter(|(_, cell)| is_wanted(**cell)).map(|(row, _)| row).collect()
 }
 
 /// How many from the front are so, where all that are so come first: in growing steps, then by halves.
@@ -228,6 +235,8 @@ mod tests {
         assert!(rows(&[(2, 3)]).is_empty());
         assert!(rows(&[]).is_empty());
         assert_eq!(rows(&[(0, 100)]), [0, 1, 2, 3, 4, 5, 6]);
+        let turned: Vec<i64> = cells.iter().rev().copied().collect();
+        assert_eq!(rows_among(&turned, &[(0, 1), (5, 6), (8, 20)]), [1, 2, 3, 4, 6, 7]);
         assert!(touches((4, 6), &[(1, 2), (6, 9)]));
         assert!(!touches((4, 6), &[(1, 2), (7, 9)]));
     }
