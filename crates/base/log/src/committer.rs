@@ -1,7 +1,8 @@
 //! The committer: the one thread of a data directory that writes and flushes for all its logs.
 //!
-//! A *wave* takes one batch from every ready log, writes each with one call, then flushes each file once,
-//! then completes the batches in order. Appends gather while a wave is under way, so the batch grows with the
+//! A *wave* takes one batch from every ready log, writes each with one call, then flushes the files side by
+//! side, then completes the batches in order. Batches of logs that are flushed periodically are complete once
+//! they are written; their flushes follow in time, beside the waves, by one timer for all. Appends gather while a wave is under way, so the batch grows with the
 //! load and an idle log is flushed at once. Those who were just answered are about to come back, and one flush is
 //! cheaper than two: so the committer lingers a moment for as many as it knows of, if that has been paying off.
 
@@ -12,11 +13,13 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::batch::Batch;
+use crate::cache::Cache;
 use crate::error::{CommitError, Failure};
+use crate::flush::{Flushers, Task};
 use crate::log::Shared;
 use crate::options::Options;
 use crate::signal::{Roused, Signal};
-use crate::stats::Counters;
+use crate::stats::{Counters, DirCounters};
 use crate::writer::WriteError;
 
 /// What the committer shares with the data directory.
@@ -24,13 +27,21 @@ pub(crate) struct Common {
     pub(crate) options: Arc<Options>,
     pub(crate) signal: Arc<Signal>,
     pub(crate) logs: Mutex<Vec<Arc<Shared>>>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) counters: DirCounters,
     failed: AtomicBool,
 }
 
 impl Common {
     pub(crate) fn new(options: Arc<Options>) -> Self {
-        let logs = Mutex::default();
-        Common { options, signal: Arc::default(), logs, failed: AtomicBool::new(false) }
+        Common {
+            cache: Arc::new(Cache::new(options.open_segments_max)),
+            options,
+            signal: Arc::default(),
+            logs: Mutex::default(),
+            counters: DirCounters::default(),
+            failed: AtomicBool::new(false),
+        }
     }
 
     /// Refuses everybody, then calls the end of the process. Only the first failure is reported.
@@ -58,8 +69,13 @@ impl Common {
 
 pub(crate) struct Committer {
     common: Arc<Common>,
+    flushers: Flushers,
     /// Written, not yet flushed.
     flying: Vec<(Arc<Shared>, Batch)>,
+    /// Written, to be flushed some time later.
+    written: Vec<(Arc<Shared>, Batch)>,
+    /// Logs to be flushed, and when.
+    due: Vec<(Instant, Arc<Shared>)>,
     /// Frames that were queued when the last wave was answered, and those in it, whose senders are about to
     /// come back.
     expected: usize,
@@ -67,37 +83,71 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
-    pub(crate) fn new(common: Arc<Common>) -> Self {
+    pub(crate) fn new(common: Arc<Common>, flushers: usize) -> Self {
         let linger = Linger::new(common.options.linger_max);
-        Committer { common, flying: Vec::new(), expected: 0, linger }
+        Committer {
+            common,
+            flushers: Flushers::new(flushers),
+            flying: Vec::new(),
+            written: Vec::new(),
+            due: Vec::new(),
+            expected: 0,
+            linger,
+        }
     }
 
     /// Works until the directory is closed or the disk fails.
     pub(crate) fn run(&mut self) {
-        let mut closed_off = true;
+        let mut idle_at = None;
         loop {
-            let idle_at = (!closed_off).then(|| Instant::now() + self.common.options.idle_after);
             let signal = self.common.signal.clone();
-            let done = match signal.wait(idle_at) {
+            let next_due = self.due.iter().map(|(due, _)| *due).min();
+            let deadline = [idle_at, next_due].into_iter().flatten().min();
+            let done = match signal.wait(deadline) {
                 Roused::Ready(logs) => {
                     self.linger(&logs);
-                    closed_off = false;
-                    self.wave(logs)
+                    let done = self.wave(logs);
+                    idle_at = Some(Instant::now() + self.common.options.idle_after);
+                    done
                 }
-                Roused::Idle => {
-                    closed_off = true;
+                Roused::Idle if idle_at.is_some_and(|idle_at| idle_at <= Instant::now()) => {
+                    idle_at = None;
                     self.expected = 0;
                     self.close_off()
                 }
+                Roused::Idle => Ok(()),
                 Roused::Closing => {
                     self.finish();
                     return;
                 }
             };
-            if let Err(failure) = done {
+            if let Err(failure) = done.and_then(|()| self.flush_due(Instant::now())) {
                 self.fail(&failure);
                 return;
             }
+        }
+    }
+
+    /// Has those logs flushed whose time has come.
+    pub(crate) fn flush_due(&mut self, now: Instant) -> Result<(), Failure> {
+        if self.due.iter().all(|(due, _)| *due > now) {
+            return Ok(());
+        }
+        let (due, later) = std::mem::take(&mut self.due).into_iter().partition(|(due, _)| *due <= now);
+        self.due = later;
+        let due: Vec<_> = due;
+        let logs: Vec<_> = due.into_iter().map(|(_, log)| log).collect();
+        // What is written from here on is owed anew.
+        logs.iter().for_each(|log| log.owing.store(false, Ordering::Release));
+        self.common.counters.flushes_periodic.fetch_add(logs.len() as u64, Ordering::Relaxed);
+        self.flushers.beside(logs)
+    }
+
+    /// Has all logs flushed that are to be flushed some time.
+    pub(crate) fn flush_all_due(&mut self) -> Result<(), Failure> {
+        match self.due.iter().map(|(due, _)| *due).max() {
+            Some(last) => self.flush_due(last),
+            None => Ok(()),
         }
     }
 
@@ -112,6 +162,9 @@ impl Committer {
     /// Waits for those who were just answered, if one log alone is ready.
     fn linger(&mut self, logs: &[Arc<Shared>]) {
         let [log] = logs else { return };
+        if log.interval().is_some() {
+            return;
+        }
         let (before, waits) = {
             let mut queue = log.queue.lock();
             (queue.frames(), !self.linger.time.is_zero() && queue.linger_for(self.expected))
@@ -126,23 +179,49 @@ impl Committer {
     /// Writes, flushes and completes one batch of each log.
     pub(crate) fn wave(&mut self, logs: Vec<Arc<Shared>>) -> Result<(), Failure> {
         let started = Instant::now();
+        self.expected = 0;
         for log in logs {
             self.write(log)?;
         }
-        for (log, _) in &self.flying {
-            log.writer.lock().flush()?;
+        self.count();
+        self.complete_written(started);
+        if self.flying.is_empty() {
+            return Ok(());
         }
+        self.flushers.all(Task::Flush, self.flying.iter().map(|(log, _)| log.clone()))?;
         let flush = started.elapsed();
         self.linger.bound(flush);
         // Published before any is taken off: should a sink panic, all that fly are still here to be refused.
         self.flying.iter().for_each(|(log, batch)| log.publish(batch));
-        self.expected = 0;
         for (log, batch) in self.flying.drain(..) {
             Counters::add(&log.counters.disk_nanos, flush.as_nanos() as u64);
             self.expected += batch.frames() + log.queue.lock().frames();
             log.complete(batch);
         }
         Ok(())
+    }
+
+    /// Completes the batches that count once they are written, and notes that their flush is owed.
+    fn complete_written(&mut self, started: Instant) {
+        let now = Instant::now();
+        self.written.iter().for_each(|(log, batch)| log.publish(batch));
+        for (log, batch) in self.written.drain(..) {
+            Counters::add(&log.counters.disk_nanos, (now - started).as_nanos() as u64);
+            if let Some(interval) = log.interval()
+                && !log.owing.swap(true, Ordering::AcqRel)
+            {
+                self.due.push((now + interval, log.clone()));
+            }
+            log.complete(batch);
+        }
+    }
+
+    fn count(&self) {
+        let (awaited, all) = (self.flying.len() as u64, (self.flying.len() + self.written.len()) as u64);
+        let counters = &self.common.counters;
+        counters.waves.fetch_add(u64::from(all > 0), Ordering::Relaxed);
+        counters.logs_written.fetch_add(all, Ordering::Relaxed);
+        counters.flushes_awaited.fetch_add(awaited, Ordering::Relaxed);
     }
 
     fn write(&mut self, log: Arc<Shared>) -> Result<(), Failure> {
@@ -153,7 +232,8 @@ impl Committer {
         match writer.write(&mut batch) {
             Ok(()) => {
                 drop(writer);
-                self.flying.push((log, batch));
+                let written = if log.interval().is_some() { &mut self.written } else { &mut self.flying };
+                written.push((log, batch));
                 Ok(())
             }
             Err(WriteError::NoSpace) => match log.refuse(&batch, &mut writer) {
@@ -173,15 +253,12 @@ impl Committer {
     /// Has every log say on disk that all is on disk, and lets go of buffers kept for the next batch.
     pub(crate) fn close_off(&mut self) -> Result<(), Failure> {
         let logs = self.common.logs.lock().clone();
-        for log in logs {
-            log.writer.lock().close_off()?;
-            log.queue.lock().shed_spare();
-        }
-        Ok(())
+        logs.iter().for_each(|log| log.queue.lock().shed_spare());
+        self.flushers.all(Task::CloseOff, logs.into_iter())
     }
 
     pub(crate) fn fail(&mut self, failure: &Failure) {
-        for (_, batch) in self.flying.drain(..) {
+        for (_, batch) in self.flying.drain(..).chain(self.written.drain(..)) {
             batch.outcome.decide(Err(CommitError::Failed));
         }
         self.common.fail(failure);

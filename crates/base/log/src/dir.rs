@@ -7,11 +7,13 @@ use std::thread::JoinHandle;
 use crate::committer::{Committer, Common};
 use crate::disk::{Disk, DiskLock};
 use crate::error::{Failure, OpenError};
+use crate::files::Files;
 use crate::log::{Log, Parts, Shared, Sink};
-use crate::options::Options;
+use crate::options::{LogOptions, Options, ReplayFrom};
 use crate::position::{LogId, Position};
 use crate::queue::Queue;
 use crate::recover::{self, Opened, Recovery, Replay};
+use crate::stats::DirStats;
 use crate::writer::Place;
 
 const LOCK: &str = "lock";
@@ -29,7 +31,7 @@ impl DataDir {
     /// Takes the directory and starts its committer.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Self, OpenError> {
         let mut dir = Self::take(disk, options)?;
-        let mut committer = Committer::new(dir.common.clone());
+        let mut committer = Committer::new(dir.common.clone(), dir.common.options.flushers);
         let thread = std::thread::Builder::new()
             .name("log-committer".to_owned())
             .spawn(move || {
@@ -50,7 +52,7 @@ impl DataDir {
     /// each time.
     pub fn open_stepped(disk: Arc<dyn Disk>, options: Options) -> Result<(Self, Stepper), OpenError> {
         let dir = Self::take(disk, options)?;
-        let committer = Committer::new(dir.common.clone());
+        let committer = Committer::new(dir.common.clone(), 0);
         let stepper = Stepper { common: dir.common.clone(), committer };
         Ok((dir, stepper))
     }
@@ -64,25 +66,43 @@ impl DataDir {
         Ok(DataDir { disk, common: Arc::new(Common::new(Arc::new(options))), thread: None, _lock: lock })
     }
 
-    /// Opens the log `id`: repairs a torn tail, refuses damage, and hands every frame that holds records at
-    /// or after `from` to `replay`. The log takes appends once it is [started](Recovered::start).
+    /// Opens the log `id` as a [journal](LogOptions::journal): repairs a torn tail, refuses damage, and hands
+    /// every frame that holds records at or after `from` to `replay`. The log takes appends once it is
+    /// [started](Recovered::start).
     pub fn recover(
         &self,
         id: LogId,
         from: Position,
         replay: &mut dyn Replay,
     ) -> Result<(Recovered, Recovery), OpenError> {
+        self.recover_with(id, LogOptions::journal(), ReplayFrom::Position(from), replay)
+    }
+
+    /// The same with settings of the log's own.
+    pub fn recover_with(
+        &self,
+        id: LogId,
+        settings: LogOptions,
+        from: ReplayFrom,
+        replay: &mut dyn Replay,
+    ) -> Result<(Recovered, Recovery), OpenError> {
         if self.common.logs.lock().iter().any(|log| log.id == id) {
             return Err(OpenError::AlreadyOpen(id));
         }
-        let place = Place::new(self.disk.clone(), self.common.options.clone(), id);
+        let options = self.common.options.clone();
+        let place = Place::new(self.disk.clone(), options, settings, self.common.cache.clone(), id);
         let opened = recover::open(&place, from, replay)?;
         let recovery = opened.recovery.clone();
         if let Some(repair) = &recovery.repair {
             tracing::info!(log = %id, file = %repair.file.display(), offset = repair.offset, bytes = repair.bytes,
                 defect = %repair.defect, "cut off a write that was under way at the last stop");
         }
-        Ok((Recovered { id, disk: self.disk.clone(), common: self.common.clone(), opened }, recovery))
+        Ok((Recovered { place, common: self.common.clone(), opened }, recovery))
+    }
+
+    /// What the committer has done.
+    pub fn stats(&self) -> DirStats {
+        self.common.counters.read()
     }
 
     /// Ends the process as a failed flush of a log does: for those who flush files beside the logs.
@@ -108,8 +128,7 @@ impl Drop for DataDir {
 
 /// A log that was opened and replayed and waits for its sink.
 pub struct Recovered {
-    id: LogId,
-    disk: Arc<dyn Disk>,
+    place: Place,
     common: Arc<Common>,
     opened: Opened,
 }
@@ -120,16 +139,20 @@ impl Recovered {
     /// # Panics
     /// When the same log was recovered twice and started before.
     pub fn start(self, sink: Arc<dyn Sink>) -> Log {
-        let common = self.common;
+        let (common, id) = (self.common, self.place.log);
         let inflight_bytes_max = common.options.inflight_bytes_max;
         let failing = Arc::downgrade(&common);
         let shared = Arc::new(Shared::new(Parts {
-            id: self.id,
-            disk: self.disk,
+            settings: self.place.settings,
+            files: Files {
+                disk: self.place.disk,
+                log: id,
+                segments: self.opened.segments,
+                cache: self.place.cache,
+            },
             signal: common.signal.clone(),
-            queue: Queue::new(self.id, self.opened.recovery.next, inflight_bytes_max),
+            queue: Queue::new(id, self.opened.recovery.next, inflight_bytes_max),
             writer: self.opened.writer,
-            segments: self.opened.segments,
             sink,
             on_failure: Arc::new(move |failure: Failure| {
                 if let Some(common) = failing.upgrade() {
@@ -138,7 +161,7 @@ impl Recovered {
             }),
         }));
         let mut logs = common.logs.lock();
-        assert!(logs.iter().all(|log| log.id != self.id), "log {} is started twice", self.id);
+        assert!(logs.iter().all(|log| log.id != id), "log {id} is started twice");
         if common.has_failed() {
             shared.fail();
         }
@@ -157,13 +180,20 @@ pub struct Stepper {
 }
 
 impl Stepper {
-    /// Writes, flushes and completes one batch of each log that has one; answers whether any had.
+    /// Writes, flushes and completes one batch of each log that has one; answers whether any had. The flushes
+    /// that are owed to a periodically flushed log wait for [`flush_periodic`](Self::flush_periodic).
     pub fn step(&mut self) -> bool {
         let logs = self.common.signal.poll();
         let any = !logs.is_empty();
         let done = self.committer.wave(logs);
         self.settle(done);
         any
+    }
+
+    /// Flushes the logs that are flushed periodically, as if their time had come.
+    pub fn flush_periodic(&mut self) {
+        let done = self.committer.flush_all_due();
+        self.settle(done);
     }
 
     /// What the committer does when nothing came for a while.

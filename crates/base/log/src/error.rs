@@ -123,6 +123,9 @@ pub enum Defect {
     /// The payload's checksum differs.
     #[error("the payload's checksum does not match")]
     PayloadChecksum,
+    /// The record batch is not the one that its frame tells of.
+    #[error("the record batch does not agree with its frame")]
+    RecordBatch,
     /// A segment is missing.
     #[error("the next segment is missing")]
     Gap,
@@ -148,6 +151,9 @@ pub enum AppendError {
         /// The bound.
         limit_bytes: usize,
     },
+    /// The payload was said to be a record batch and is none: its length, its magic, or its stated size.
+    #[error("the payload is no record batch of magic 2")]
+    NoRecordBatch,
     /// The disk is full and what was under way is being refused; try again later.
     #[error("no space left on the disk")]
     NoSpace,
@@ -166,6 +172,9 @@ pub enum CommitError {
     /// The disk is full; the payload is not in the log and never will be.
     #[error("no space left on the disk")]
     NoSpace,
+    /// The log was removed.
+    #[error("the log was removed")]
+    Removed,
     /// The disk failed; whether the payload survives is unknown, and the process is ending.
     #[error("the disk failed")]
     Failed,

@@ -5,8 +5,9 @@
 
 use crate::crc;
 use crate::error::Defect;
-use crate::limits::{FRAME_ALIGN_BYTES, FRAME_HEADER_BYTES, PAYLOAD_BYTES_MAX};
+use crate::limits::{FRAME_ALIGN_BYTES, FRAME_HEADER_BYTES, PAYLOAD_BYTES_MAX, RECORD_BATCH_BYTES_MIN};
 use crate::position::{Epoch, LogId, Position};
+use crate::record_batch::{self, NO_STAMP};
 
 pub(crate) const MAGIC: [u8; 4] = *b"TFRM";
 const VERSION: u8 = 1;
@@ -20,8 +21,10 @@ pub(crate) enum Kind {
     Data,
     /// Everything before it is on disk.
     Closing,
-    /// Positions that were given to writes which the full disk refused: they hold nothing.
+    /// Positions that hold nothing: given to writes which the full disk refused, or compacted away.
     Void,
+    /// Records of the log's user in a Kafka `RecordBatch`, whose own checksum is the payload's.
+    RecordBatch,
 }
 
 impl Kind {
@@ -30,6 +33,7 @@ impl Kind {
             Kind::Data => 0,
             Kind::Closing => 1,
             Kind::Void => 2,
+            Kind::RecordBatch => 3,
         }
     }
 
@@ -38,6 +42,7 @@ impl Kind {
             0 => Some(Kind::Data),
             1 => Some(Kind::Closing),
             2 => Some(Kind::Void),
+            3 => Some(Kind::RecordBatch),
             _ => None,
         }
     }
@@ -124,11 +129,40 @@ impl Header {
             Kind::Data => self.count > 0 && self.payload_len as usize <= PAYLOAD_BYTES_MAX,
             Kind::Closing => self.count == 0 && self.payload_len == 0,
             Kind::Void => self.count > 0 && self.payload_len == 0,
+            Kind::RecordBatch => {
+                self.count > 0
+                    && (RECORD_BATCH_BYTES_MIN..=PAYLOAD_BYTES_MAX).contains(&(self.payload_len as usize))
+            }
         };
         if !sized || self.base.checked_advance(self.count).is_none() {
             return Err(Defect::Range);
         }
         if self.mark > self.base { Err(Defect::Mark) } else { Ok(()) }
+    }
+
+    /// Whether the payload is the one that the header tells of.
+    pub(crate) fn check_payload(&self, payload: &[u8]) -> Result<(), Defect> {
+        match self.kind {
+            Kind::RecordBatch => record_batch::verify(payload, self.payload_crc),
+            Kind::Data | Kind::Closing | Kind::Void if crc::of(payload) == self.payload_crc => Ok(()),
+            Kind::Data | Kind::Closing | Kind::Void => Err(Defect::PayloadChecksum),
+        }
+    }
+
+    /// Whether the payload belongs to the log's user.
+    pub(crate) fn has_payload(&self) -> bool {
+        match self.kind {
+            Kind::Data | Kind::RecordBatch => true,
+            Kind::Closing | Kind::Void => false,
+        }
+    }
+
+    /// The stamp of a payload that was [checked](Self::check_payload).
+    pub(crate) fn stamp(&self, payload: &[u8]) -> i64 {
+        match self.kind {
+            Kind::RecordBatch => record_batch::stamp(payload),
+            Kind::Data | Kind::Closing | Kind::Void => NO_STAMP,
+        }
     }
 
     /// The position after the frame's last record.
@@ -165,6 +199,11 @@ pub(crate) fn put_appended(
     bytes[40..44].copy_from_slice(&count.to_le_bytes());
     bytes[44..48].copy_from_slice(&payload_len.to_le_bytes());
     bytes[48..52].copy_from_slice(&payload_crc.to_le_bytes());
+}
+
+/// The base position and the frame's length, out of a header that [`put_appended`] wrote.
+pub(crate) fn appended(bytes: &[u8]) -> (Position, u32, usize) {
+    (Position::new(u64_at(bytes, 24)), u32_at(bytes, 40), frame_len(u32_at(bytes, 44) as usize))
 }
 
 /// The fields known only when the frame is written, and the checksum over all.
@@ -252,6 +291,7 @@ mod tests {
         check(Header { base: Position::new(u64::MAX), mark: Position::ZERO, ..header() }, Defect::Range);
         check(Header { kind: Kind::Closing, ..header() }, Defect::Range);
         check(Header { kind: Kind::Void, ..header() }, Defect::Range);
+        check(Header { kind: Kind::RecordBatch, ..header() }, Defect::Range);
         check(Header { mark: Position::new(101), ..header() }, Defect::Mark);
     }
 

@@ -27,20 +27,26 @@
 //! All input and output goes through [`Disk`], so that a simulated disk can stand beneath it.
 
 mod batch;
+mod cache;
 mod committer;
 mod crc;
 mod dir;
 mod disk;
 mod error;
+mod files;
+mod flush;
 mod frame;
+mod index;
 pub mod limits;
 mod log;
 mod options;
 mod outcome;
+mod page;
 mod position;
 mod queue;
 mod read;
 mod real;
+mod record_batch;
 mod recover;
 mod scan;
 #[cfg(target_os = "linux")]
@@ -54,10 +60,11 @@ pub use dir::{DataDir, Recovered, Stepper};
 pub use disk::{Disk, DiskFile, DiskLock, OpenMode};
 pub use error::{AppendError, CommitError, Defect, Failure, OpenError, ReadError};
 pub use log::{Log, Sink, Ticket};
-pub use options::Options;
+pub use options::{Durability, LogOptions, Options, ReplayFrom};
 pub use outcome::Durable;
+pub use page::{Entry, Page};
 pub use position::{LogId, Position};
 pub use read::Frame;
 pub use real::RealDisk;
 pub use recover::{Peek, Progress, Recovery, Repair, Replay};
-pub use stats::Stats;
+pub use stats::{DirStats, Stats};

@@ -3,25 +3,30 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use crate::batch::{Batch, Prepared};
-use crate::disk::Disk;
 use crate::error::{AppendError, CommitError, Failure, ReadError};
+use crate::files::Files;
 use crate::limits::PAYLOAD_BYTES_MAX;
+use crate::options::{Durability, LogOptions};
 use crate::outcome::{Durable, Outcome};
+use crate::page::{Page, position_for_time, read_page};
 use crate::position::{LogId, Position};
 use crate::queue::{Admitted, Queue, Rouse};
 use crate::read::{Frame, Walk};
 use crate::signal::Signal;
 use crate::stats::{Counters, Stats};
-use crate::writer::{Segments, Writer};
+use crate::writer::{Marks, Writer};
 
 /// Hears what becomes of a log's positions. Called on the committer's thread: it must be short, and must not
 /// wait for a ticket.
 pub trait Sink: Send + Sync + 'static {
-    /// These positions are on disk: show them to readers. Called in order, without gaps, before their tickets
+    /// These positions count: they are on disk, or written if the log is [flushed
+    /// periodically](Durability::Periodic). Show them to readers. Called in order, without gaps, before their tickets
     /// resolve.
     fn durable(&self, positions: Range<Position>);
 
@@ -46,16 +51,19 @@ pub struct Log {
 /// What a log's handles and the committer share.
 pub(crate) struct Shared {
     pub(crate) id: LogId,
-    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) settings: LogOptions,
+    pub(crate) files: Files,
     pub(crate) signal: Arc<Signal>,
     pub(crate) queue: Mutex<Queue>,
-    /// Locked by the committer alone.
+    /// Locked by the committer, its helpers, and whoever seals the segment by hand.
     pub(crate) writer: Mutex<Writer>,
-    pub(crate) segments: Segments,
+    pub(crate) marks: Arc<Marks>,
     pub(crate) sink: Arc<dyn Sink>,
     /// On the committer's list.
     pub(crate) listed: AtomicBool,
-    pub(crate) durable: AtomicU64,
+    /// On the committer's list of those to be flushed later.
+    pub(crate) owing: AtomicBool,
+    pub(crate) published: AtomicU64,
     pub(crate) counters: Counters,
     /// Ends the process; for failures outside the committer.
     pub(crate) on_failure: Arc<dyn Fn(Failure) + Send + Sync>,
@@ -65,12 +73,11 @@ pub(crate) struct Shared {
 
 /// What a log is made of.
 pub(crate) struct Parts {
-    pub(crate) id: LogId,
-    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) settings: LogOptions,
+    pub(crate) files: Files,
     pub(crate) signal: Arc<Signal>,
     pub(crate) queue: Queue,
     pub(crate) writer: Writer,
-    pub(crate) segments: Segments,
     pub(crate) sink: Arc<dyn Sink>,
     pub(crate) on_failure: Arc<dyn Fn(Failure) + Send + Sync>,
 }
@@ -120,6 +127,20 @@ impl Log {
         self.shared.append(|queue| queue.push(payload))
     }
 
+    /// Appends a Kafka `RecordBatch` (magic 2) that takes `records` positions (at least one). The caller has
+    /// verified its checksum, which becomes the frame's: nothing is hashed here. Its base offset and partition
+    /// leader epoch may be anything; readers are given the frame's. A large batch is not copied, and its bytes
+    /// are held until they are acknowledged.
+    ///
+    /// # Panics
+    /// When `records` is zero.
+    pub fn append_batch(&self, payload: Bytes, records: u32) -> Result<Ticket, AppendError> {
+        assert!(records > 0, "a payload holds at least one record");
+        check_size(payload.len())?;
+        let payload = Prepared::record_batch(payload, records).ok_or(AppendError::NoRecordBatch)?;
+        self.shared.append(|queue| queue.push(payload))
+    }
+
     /// Whether an append would be taken now: for a caller who appends several payloads or none.
     pub fn admit(&self) -> Result<(), AppendError> {
         let admitted = self.shared.queue.lock().admit(0);
@@ -141,17 +162,58 @@ impl Log {
         from: Position,
         visit: &mut dyn FnMut(Frame<'_>) -> ControlFlow<()>,
     ) -> Result<Position, ReadError> {
-        let end = self.durable_mark();
+        let end = self.published();
         if from >= end {
             return Ok(from);
         }
-        let segments = self.shared.segments.lock().clone();
-        Walk { disk: &self.shared.disk, log: self.shared.id, range: from..end, segments }.run(visit)
+        let files = &self.shared.files;
+        let segments = files.segments.lock().clone();
+        Walk { disk: &files.disk, log: files.log, range: from..end, segments }.run(visit)
+    }
+
+    /// Reads the published payloads that hold records at or after `from`, as far as about `bytes_max` bytes of
+    /// payloads reach, but at least one if there is one. A payload that holds `from` in its middle comes whole.
+    /// It begins near the wanted position and checks what it reads.
+    pub fn read_batches(&self, from: Position, bytes_max: usize) -> Result<Page, ReadError> {
+        read_page(&self.shared.files, from..self.published().max(from), bytes_max)
+    }
+
+    /// The position of the first published record batch whose highest timestamp is at least `stamp`
+    /// (milliseconds, as its producer gave it), if there is one.
+    pub fn position_for_time(&self, stamp: i64) -> Result<Option<Position>, ReadError> {
+        position_for_time(&self.shared.files, self.first()..self.published(), stamp)
+    }
+
+    /// The first record that the log still has.
+    pub fn first(&self) -> Position {
+        let first = self.shared.files.segments.lock().first().map(|segment| segment.base);
+        first.unwrap_or_else(|| self.published())
+    }
+
+    /// Every record below is acknowledged and can be read.
+    pub fn published(&self) -> Position {
+        Position::new(self.shared.published.load(Ordering::Acquire))
+    }
+
+    /// Every record below survives a power cut. Only a log that is [flushed periodically](Durability::Periodic)
+    /// publishes ahead of this.
+    pub fn flushed(&self) -> Position {
+        self.shared.marks.flushed()
     }
 
     /// Every record below is on disk and published.
     pub fn durable_mark(&self) -> Position {
-        Position::new(self.shared.durable.load(Ordering::Acquire))
+        self.flushed().min(self.published())
+    }
+
+    /// The epoch that is written into frames now: raised whenever the log is opened, and after a refused write.
+    pub fn epoch(&self) -> u64 {
+        self.shared.marks.epoch().0
+    }
+
+    /// The log's settings.
+    pub fn options(&self) -> &LogOptions {
+        &self.shared.settings
     }
 
     /// Resolves when the record at `position`, which some append was given, is on disk and published, or was
@@ -160,7 +222,7 @@ impl Log {
     pub fn durable_at(&self, position: Position) -> Durable {
         let outcome = {
             let queue = self.shared.queue.lock();
-            queue.outcome(position, self.durable_mark())
+            queue.outcome(position, self.published())
         };
         Durable::new(outcome)
     }
@@ -189,26 +251,32 @@ impl Log {
 }
 
 fn prepare<'a>(pieces: &'a [&'a [u8]], records: u32) -> Result<Prepared<'a>, AppendError> {
-    let bytes = pieces.iter().map(|piece| piece.len()).sum();
+    check_size(pieces.iter().map(|piece| piece.len()).sum())?;
+    Ok(Prepared::new(pieces, records))
+}
+
+fn check_size(bytes: usize) -> Result<(), AppendError> {
     if bytes > PAYLOAD_BYTES_MAX {
         return Err(AppendError::TooLarge { bytes, limit_bytes: PAYLOAD_BYTES_MAX });
     }
-    Ok(Prepared::new(pieces, records))
+    Ok(())
 }
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
-        let durable = AtomicU64::new(parts.queue.next().get());
+        let published = AtomicU64::new(parts.queue.next().get());
         Shared {
-            id: parts.id,
-            disk: parts.disk,
+            id: parts.files.log,
+            settings: parts.settings,
+            files: parts.files,
             signal: parts.signal,
             queue: Mutex::new(parts.queue),
+            marks: parts.writer.marks(),
             writer: Mutex::new(parts.writer),
-            segments: parts.segments,
             sink: parts.sink,
             listed: AtomicBool::new(false),
-            durable,
+            owing: AtomicBool::new(false),
+            published,
             counters: Counters::default(),
             on_failure: parts.on_failure,
             dropping: Mutex::new(()),
@@ -233,7 +301,10 @@ impl Shared {
         match error {
             AppendError::Overloaded { .. } => Counters::add(&self.counters.refused_overload, 1),
             AppendError::NoSpace => Counters::add(&self.counters.refused_space, 1),
-            AppendError::TooLarge { .. } | AppendError::Closed | AppendError::Failed => {}
+            AppendError::TooLarge { .. }
+            | AppendError::NoRecordBatch
+            | AppendError::Closed
+            | AppendError::Failed => {}
         }
     }
 
@@ -250,17 +321,23 @@ impl Shared {
         self.queue.lock().take()
     }
 
-    /// The batch is on disk: readers first.
+    /// When the log's writes are to be flushed, if not before they count.
+    pub(crate) fn interval(&self) -> Option<Duration> {
+        match self.settings.durability {
+            Durability::OnCommit => None,
+            Durability::Periodic { interval } => Some(interval),
+        }
+    }
+
+    /// The batch counts: readers first.
     pub(crate) fn publish(&self, batch: &Batch) {
         self.sink.durable(batch.positions());
-        self.durable.store(batch.end.get(), Ordering::Release);
+        self.published.store(batch.end.get(), Ordering::Release);
     }
 
     /// The batch is published: now those who wait.
     pub(crate) fn complete(self: &Arc<Self>, batch: Batch) {
-        Counters::add(&self.counters.batches, 1);
-        Counters::add(&self.counters.frames, batch.frames() as u64);
-        Counters::add(&self.counters.bytes, batch.bytes as u64);
+        self.counters.batch(batch.frames(), batch.bytes);
         let outcome = batch.outcome.clone();
         if self.queue.lock().committed(batch) {
             self.list();
@@ -293,18 +370,18 @@ impl Shared {
         let _one_at_a_time = self.dropping.lock();
         let mut removed = 0;
         loop {
-            let victim = match self.segments.lock().as_slice() {
+            let victim = match self.files.segments.lock().as_slice() {
                 [oldest, next, ..] if next.base <= position => oldest.path.clone(),
                 _ => return Ok(removed),
             };
-            match self.disk.remove(&victim) {
+            match self.files.disk.remove(&victim) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            self.segments.lock().remove(0);
+            self.files.segments.lock().remove(0);
             // One flush a removal: were they lost in another order, a gap would remain.
             let dir = crate::segment::log_dir(self.id);
-            if let Err(error) = self.disk.sync_dir(&dir) {
+            if let Err(error) = self.files.disk.sync_dir(&dir) {
                 let kind = error.kind();
                 (self.on_failure)(Failure::new("flushing", dir, error));
                 return Err(kind.into());
@@ -319,10 +396,12 @@ impl Shared {
             (queue.next(), queue.inflight_bytes())
         };
         let (first, segments) = {
-            let segments = self.segments.lock();
+            let segments = self.files.segments.lock();
             (segments.first().map_or(next, |segment| segment.base), segments.len())
         };
-        let durable = Position::new(self.durable.load(Ordering::Acquire));
-        Stats { first, durable, next, segments, inflight_bytes, ..self.counters.read() }
+        let durable = self.marks.flushed();
+        let published = Position::new(self.published.load(Ordering::Acquire));
+        let flushes = self.marks.flushes();
+        Stats { first, durable, published, next, segments, inflight_bytes, flushes, ..self.counters.read() }
     }
 }

@@ -1,15 +1,18 @@
-//! What a data directory's logs can be told.
+//! What a data directory and its logs can be told.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Chain, Failure};
+use crate::limits::{FLUSHERS, OPEN_SEGMENTS_MAX, RECYCLED_SEGMENTS_MAX};
+use crate::position::Position;
 
 /// Settings of all logs in a data directory.
 #[derive(Clone)]
 pub struct Options {
-    /// A new segment is begun at the first batch after this many bytes.
+    /// A new segment is begun at the first batch after this many bytes, unless the log says
+    /// [otherwise](LogOptions::segment_bytes).
     pub segment_bytes: u64,
     /// Whether room for a whole segment is asked for when it is created (the file's length stays what was
     /// written).
@@ -22,6 +25,10 @@ pub struct Options {
     pub linger_max: Duration,
     /// After this long without an append the log is closed off: a marker vouches for the last batch.
     pub idle_after: Duration,
+    /// Threads that help the committer flush several logs at once. They are started when they are first needed.
+    pub flushers: usize,
+    /// Segment files of all logs together that are kept open for readers.
+    pub open_segments_max: usize,
     /// Called, after every waiter was refused, when a flush failed. It must not return to business: the
     /// default ends the process.
     pub on_fatal: Arc<dyn Fn(&Failure) + Send + Sync>,
@@ -37,10 +44,73 @@ impl Default for Options {
             inflight_bytes_max: 64 << 20,
             linger_max: Duration::from_micros(500),
             idle_after: Duration::from_millis(250),
+            flushers: FLUSHERS,
+            open_segments_max: OPEN_SEGMENTS_MAX,
             on_fatal: Arc::new(abort),
             salt: Arc::new(random),
         }
     }
+}
+
+/// Settings of one log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogOptions {
+    /// When a ticket is decided.
+    pub durability: Durability,
+    /// The log's own [`Options::segment_bytes`].
+    pub segment_bytes: Option<u64>,
+    /// So many dropped segments are kept and written over instead of created anew, so that a flush has no new
+    /// length to record.
+    pub recycled_segments_max: usize,
+    /// Whether the sparse index of a sealed segment is written beside it. Without the file the index is made
+    /// again by a scan when it is first wanted.
+    pub store_indexes: bool,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        LogOptions {
+            durability: Durability::OnCommit,
+            segment_bytes: None,
+            recycled_segments_max: RECYCLED_SEGMENTS_MAX,
+            store_indexes: true,
+        }
+    }
+}
+
+impl LogOptions {
+    /// For a log that is written, replayed from its start, and dropped at the front: no index files, nothing
+    /// recycled.
+    #[must_use]
+    pub fn journal() -> Self {
+        LogOptions { recycled_segments_max: 0, store_indexes: false, ..LogOptions::default() }
+    }
+}
+
+/// When an appended payload counts: when its ticket is decided, and when readers see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// After the flush: what was acknowledged survives a power cut.
+    #[default]
+    OnCommit,
+    /// After the write: what was acknowledged survives the death of the process. It is flushed so long after
+    /// it was written, and until then a power cut takes it.
+    Periodic {
+        /// From a write to the flush that follows it.
+        interval: Duration,
+    },
+}
+
+/// What of a log is read, checked and handed to the replay when it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayFrom {
+    /// All that is there.
+    Start,
+    /// Everything from this position on; it must be there.
+    Position(Position),
+    /// The newest segment: the least that must be read to find the log's end. What lies before it is checked
+    /// when it is read.
+    Newest,
 }
 
 fn abort(failure: &Failure) {

@@ -17,7 +17,8 @@ use crate::error::CommitError;
 const PENDING: u8 = 0;
 const DURABLE: u8 = 1;
 const NO_SPACE: u8 = 2;
-const FAILED: u8 = 3;
+const REMOVED: u8 = 3;
+const FAILED: u8 = 4;
 
 /// The fate of one batch.
 #[derive(Debug, Default)]
@@ -39,6 +40,7 @@ impl Outcome {
         let state = match fate {
             Ok(()) => DURABLE,
             Err(CommitError::NoSpace) => NO_SPACE,
+            Err(CommitError::Removed) => REMOVED,
             Err(CommitError::Failed) => FAILED,
         };
         let waiters = {
@@ -58,6 +60,7 @@ impl Outcome {
         match self.state.load(Ordering::Acquire) {
             DURABLE => Some(Ok(())),
             NO_SPACE => Some(Err(CommitError::NoSpace)),
+            REMOVED => Some(Err(CommitError::Removed)),
             FAILED => Some(Err(CommitError::Failed)),
             _ => None,
         }

@@ -190,13 +190,13 @@ impl Queue {
         self.refusing = false;
     }
 
-    /// What will become, or became, of a position that was given out. `durable` is the durable mark.
-    pub(crate) fn outcome(&self, position: Position, durable: Position) -> Arc<Outcome> {
+    /// What will become, or became, of a position that was given out. Everything below `published` is decided.
+    pub(crate) fn outcome(&self, position: Position, published: Position) -> Arc<Outcome> {
         let after = self.refused.partition_point(|range| range.end <= position);
         if self.refused.get(after).is_some_and(|range| range.start <= position) {
             return Outcome::already(Err(CommitError::NoSpace));
         }
-        if position < durable {
+        if position < published {
             return Outcome::already(Ok(()));
         }
         let flying = self.flying.iter().map(|(range, outcome)| (range.end, outcome));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, OpenMode};
 use crate::error::{Defect, ReadError};
-use crate::frame::{Bad, Header, Kind};
+use crate::frame::{Bad, Header};
 use crate::position::{LogId, Position};
 use crate::scan::{Chain, Found, Scan, Window};
 use crate::segment::Segment;
@@ -24,7 +24,7 @@ pub struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// The frame for a reader who starts at `from`; none for a marker and for what lies below.
     pub(crate) fn wanted(header: &Header, payload: &'a [u8], from: Position) -> Option<Self> {
-        let wanted = header.kind == Kind::Data && header.end() > from;
+        let wanted = header.has_payload() && header.end() > from;
         wanted.then_some(Frame { position: header.base, records: header.count, payload })
     }
 
@@ -41,7 +41,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) log: LogId,
     /// The records to visit; the end is durable.
     pub(crate) range: Range<Position>,
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) segments: Vec<Arc<Segment>>,
 }
 
 impl Walk<'_> {
@@ -65,7 +65,7 @@ impl Walk<'_> {
         Ok(next)
     }
 
-    fn wanted(&self) -> Result<&[Segment], ReadError> {
+    fn wanted(&self) -> Result<&[Arc<Segment>], ReadError> {
         let after = self.segments.partition_point(|segment| segment.base <= self.range.start);
         match after.checked_sub(1) {
             Some(first) => Ok(&self.segments[first..]),
@@ -114,18 +114,18 @@ impl Walk<'_> {
     }
 }
 
-fn io_error(segment: &Segment, source: std::io::Error) -> ReadError {
+pub(crate) fn io_error(segment: &Segment, source: std::io::Error) -> ReadError {
     ReadError::Io { path: segment.path.clone(), source }
 }
 
 /// A running log wrote every frame itself: a version it does not know is damage.
-fn defect(bad: &Bad) -> Defect {
+pub(crate) fn defect(bad: &Bad) -> Defect {
     match bad {
         Bad::Defect(defect) => *defect,
         Bad::Unsupported(_) => Defect::Foreign,
     }
 }
 
-fn damaged(segment: &Segment, offset: u64, defect: Defect) -> ReadError {
+pub(crate) fn damaged(segment: &Segment, offset: u64, defect: Defect) -> ReadError {
     ReadError::Damaged { file: segment.path.clone(), offset, defect }
 }

@@ -15,10 +15,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::cache::Cache;
 use crate::disk::{Disk, DiskFile, OpenMode, read_up_to_at, write_all_at};
 use crate::error::{Defect, OpenError};
 use crate::frame::Bad;
+use crate::index::Index;
 use crate::limits::{PROGRESS_BYTES, READ_BYTES, SEGMENT_HEADER_BYTES};
+use crate::options::{LogOptions, ReplayFrom};
 use crate::position::{Epoch, LogId, Position};
 use crate::read::Frame;
 use crate::scan::{Chain, Found, Scan, Window};
@@ -88,7 +91,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens the log at `place`, handing what it holds from `from` on to `replay`.
-pub(crate) fn open(place: &Place, from: Position, replay: &mut dyn Replay) -> Result<Opened, OpenError> {
+pub(crate) fn open(place: &Place, from: ReplayFrom, replay: &mut dyn Replay) -> Result<Opened, OpenError> {
     make_dirs(place)?;
     let files = candidates(place, OpenMode::Write)?;
     let Survey { kept, leftovers, tail, mut recovery } = survey(place, files, from, replay)?;
@@ -115,7 +118,8 @@ impl Peek {
     /// Opens the files of `log`. A segment that goes between being listed and being opened is [`OpenError::Io`]
     /// with [`io::ErrorKind::NotFound`], and the caller tries again.
     pub fn open(disk: &Arc<dyn Disk>, log: LogId) -> Result<Self, OpenError> {
-        let place = Place::new(disk.clone(), Arc::default(), log);
+        let place =
+            Place::new(disk.clone(), Arc::default(), LogOptions::journal(), Arc::new(Cache::new(1)), log);
         let files = candidates(&place, OpenMode::Read)?;
         Ok(Peek { place, files })
     }
@@ -127,7 +131,7 @@ impl Peek {
 
     /// Hands what the log holds from `from` on to `replay`.
     pub fn read(self, from: Position, replay: &mut dyn Replay) -> Result<Recovery, OpenError> {
-        Ok(survey(&self.place, self.files, from, replay)?.recovery)
+        Ok(survey(&self.place, self.files, ReplayFrom::Position(from), replay)?.recovery)
     }
 }
 
@@ -144,10 +148,15 @@ struct Survey {
 fn survey(
     place: &Place,
     files: Vec<Candidate>,
-    from: Position,
+    from: ReplayFrom,
     replay: &mut dyn Replay,
 ) -> Result<Survey, OpenError> {
     let (kept, leftovers) = sort_out(place, files)?;
+    let from = match from {
+        ReplayFrom::Start => kept.first().map_or(Position::ZERO, |file| file.segment.base),
+        ReplayFrom::Position(position) => position,
+        ReplayFrom::Newest => kept.last().map_or(Position::ZERO, |file| file.segment.base),
+    };
     let mark = kept.iter().chain(&leftovers).map(|file| file.segment.base).max().unwrap_or_default();
     let mut reader = Reader::new(place, mark, from, replay);
     let tail = match kept.is_empty() {
@@ -177,7 +186,7 @@ fn make_dirs(place: &Place) -> Result<(), OpenError> {
 
 /// A segment file as found.
 struct Candidate {
-    segment: Segment,
+    segment: Arc<Segment>,
     file: Arc<dyn DiskFile>,
     len: u64,
 }
@@ -201,10 +210,10 @@ fn candidates(place: &Place, mode: OpenMode) -> Result<Vec<Candidate>, OpenError
     let names = place.disk.list(&place.dir).map_err(io_error("listing", &place.dir))?;
     let mut segments: Vec<_> = names.iter().filter_map(|name| Segment::from_name(&place.dir, name)).collect();
     segments.sort_by_key(|segment| segment.base);
-    segments.into_iter().map(|segment| candidate(place, segment, mode)).collect()
+    segments.into_iter().map(|segment| candidate(place, Arc::new(segment), mode)).collect()
 }
 
-fn candidate(place: &Place, segment: Segment, mode: OpenMode) -> Result<Candidate, OpenError> {
+fn candidate(place: &Place, segment: Arc<Segment>, mode: OpenMode) -> Result<Candidate, OpenError> {
     let file = place.disk.open(&segment.path, mode).map_err(io_error("opening", &segment.path))?;
     let len = file.len().map_err(io_error("reading", &segment.path))?;
     Ok(Candidate { segment, file, len })
@@ -251,7 +260,7 @@ struct Tail {
     chain: Chain,
     /// What stands there instead of a frame.
     defect: Option<Defect>,
-    has_records: bool,
+    index_of_frames: Index,
     /// Where the frames begin that nothing vouches for.
     unvouched_offset: Option<u64>,
 }
@@ -314,7 +323,7 @@ impl<'a> Reader<'a> {
         let chain = Chain { log: self.place.log, next: file.segment.base, epoch };
         let mut scan = Scan::new(window, &header, chain);
         let mut unvouched = VecDeque::new();
-        let mut has_records = false;
+        let mut index_of_frames = Index::new(file.segment.base);
         let defect = loop {
             match scan.next().map_err(io_error("reading", &file.segment.path))? {
                 Found::End => break None,
@@ -325,7 +334,7 @@ impl<'a> Reader<'a> {
                     if header.count > 0 {
                         unvouched.push_back((header.base, offset));
                     }
-                    has_records |= header.count > 0;
+                    index_of_frames.add(header.count, header.frame_len(), header.stamp(payload));
                     if let Some(frame) = Frame::wanted(&header, payload, self.from) {
                         self.deliver(frame)?;
                     }
@@ -346,7 +355,7 @@ impl<'a> Reader<'a> {
         {
             self.judge(file, scan, defect)?;
         }
-        Ok(Tail { index, header, offset, chain, defect, has_records, unvouched_offset })
+        Ok(Tail { index, header, offset, chain, defect, index_of_frames, unvouched_offset })
     }
 
     /// A segment that may hold frames has a header that was flushed before them: it is whole, or damaged.
@@ -424,14 +433,8 @@ fn resume(
     file.file.sync_all().map_err(io_error("flushing", path))?;
     let segments = files[..=tail.index].iter().map(|file| file.segment.clone()).collect();
     let segments = Arc::new(Mutex::new(segments));
-    let active = Active {
-        segment: file.segment.clone(),
-        file: file.file.clone(),
-        seed: tail.header.seed(),
-        generation: tail.header.generation,
-        end_offset: tail.offset,
-        has_records: tail.has_records,
-    };
+    let active =
+        Active::new(file.segment.clone(), file.file.clone(), tail.header, tail.index_of_frames.clone());
     let epoch = tail.chain.epoch.max(tail.header.epoch).next();
     let mut writer = Writer::new(place.clone(), segments.clone(), active, epoch, tail.chain.next);
     if tail.unvouched_offset.is_some() {
@@ -462,7 +465,7 @@ fn begin(place: &Place) -> Result<(Writer, Segments), OpenError> {
     let epoch = Epoch(1);
     let base = Position::ZERO;
     let salt = (place.options.salt)();
-    let header = SegmentHeader { log: place.log, generation: 1, salt, base, epoch };
+    let header = SegmentHeader { log: place.log, generation: 1, salt, base, epoch, recycled: false };
     let active = create_segment(place, header).map_err(|error| match error {
         CreateError::Later(source) => io_error("creating", &Segment::new(&place.dir, base).path)(source),
         CreateError::Failed(failure) => failure.into(),

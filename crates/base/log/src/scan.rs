@@ -7,7 +7,6 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::crc;
 use crate::disk::{DiskFile, read_up_to_at};
 use crate::error::Defect;
 use crate::frame::{self, Bad, Header};
@@ -84,7 +83,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    fn check(&self, header: &Header) -> Result<(), Defect> {
+    pub(crate) fn check(&self, header: &Header) -> Result<(), Defect> {
         if header.log != self.log {
             Err(Defect::Foreign)
         } else if header.base != self.next {
@@ -135,8 +134,8 @@ impl Scan {
             return Ok(Found::Bad(Defect::ShortPayload.into()));
         };
         let payload = &frame[FRAME_HEADER_BYTES..][..header.payload_len as usize];
-        if crc::of(payload) != header.payload_crc {
-            return Ok(Found::Bad(Defect::PayloadChecksum.into()));
+        if let Err(defect) = header.check_payload(payload) {
+            return Ok(Found::Bad(defect.into()));
         }
         self.offset += frame.len() as u64;
         self.chain.next = header.end();

@@ -1,31 +1,98 @@
 //! Segment files: their names, and the header block that opens each.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 use crate::crc;
+use crate::disk::DiskFile;
 use crate::error::Defect;
 use crate::frame::Bad;
+use crate::index::Index;
 use crate::limits::SEGMENT_HEADER_BYTES;
 use crate::position::{Epoch, LogId, Position};
 
 const MAGIC: [u8; 8] = *b"TRIFIDLG";
 const VERSION: u16 = 1;
+/// Flag: the file was another segment before.
+const RECYCLED: u16 = 1;
 const COVERED: usize = 60;
 /// Bytes of the block that carry the header; the rest is zero.
 pub(crate) const HEADER_BYTES: usize = 64;
 const SUFFIX: &str = ".seg";
 
-/// A segment of a log: where it begins and where it lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A segment of a log: where it begins, where it lies, and, while it is written, where its frames are.
 pub(crate) struct Segment {
     pub(crate) base: Position,
     pub(crate) path: PathBuf,
+    /// Another for every file, also for one that takes the name of another.
+    pub(crate) serial: u64,
+    /// `None` once the segment is sealed.
+    growing: Mutex<Option<Growing>>,
+    /// Known once a sealed segment was looked at.
+    summary: OnceLock<Summary>,
+}
+
+/// The segment that is being written.
+pub(crate) struct Growing {
+    pub(crate) file: Arc<dyn DiskFile>,
+    pub(crate) header: SegmentHeader,
+    pub(crate) index: Index,
+}
+
+/// What is said of a sealed segment without opening it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// Bytes, without what a reused file holds behind its last frame.
+    pub(crate) bytes: u64,
+    pub(crate) stamp: i64,
+}
+
+impl From<&Index> for Summary {
+    fn from(index: &Index) -> Self {
+        Summary { bytes: index.end_offset, stamp: index.stamp }
+    }
 }
 
 impl Segment {
     /// The segment of the log in `dir` that begins at `base`.
     pub(crate) fn new(dir: &Path, base: Position) -> Self {
-        Segment { base, path: dir.join(format!("{:020}{SUFFIX}", base.get())) }
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        Segment {
+            base,
+            path: dir.join(format!("{:020}{SUFFIX}", base.get())),
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            growing: Mutex::default(),
+            summary: OnceLock::new(),
+        }
+    }
+
+    /// From now on it is written.
+    pub(crate) fn grow(&self, growing: Growing) {
+        *self.growing.lock() = Some(growing);
+    }
+
+    /// Asks the segment while it is written; `None` when it is sealed.
+    pub(crate) fn growing<T>(&self, ask: impl FnOnce(&mut Growing) -> T) -> Option<T> {
+        self.growing.lock().as_mut().map(ask)
+    }
+
+    /// From now on it is not written any more.
+    pub(crate) fn seal(&self) -> Option<Growing> {
+        let growing = self.growing.lock().take()?;
+        self.sum_up((&growing.index).into());
+        Some(growing)
+    }
+
+    pub(crate) fn sum_up(&self, summary: Summary) {
+        // A segment that was summed up before was summed up alike.
+        let _ = self.summary.set(summary);
+    }
+
+    pub(crate) fn summary(&self) -> Option<Summary> {
+        self.growing(|growing| (&growing.index).into()).or_else(|| self.summary.get().copied())
     }
 
     /// The segment with this file name, if it is the name of one.
@@ -51,6 +118,8 @@ pub(crate) struct SegmentHeader {
     pub(crate) salt: u64,
     pub(crate) base: Position,
     pub(crate) epoch: Epoch,
+    /// The file was another segment before: behind the frames lies what that one held.
+    pub(crate) recycled: bool,
 }
 
 impl SegmentHeader {
@@ -59,6 +128,7 @@ impl SegmentHeader {
         let mut block = vec![0; SEGMENT_HEADER_BYTES as usize];
         block[..8].copy_from_slice(&MAGIC);
         block[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        block[10..12].copy_from_slice(&(if self.recycled { RECYCLED } else { 0 }).to_le_bytes());
         block[12..16].copy_from_slice(&(SEGMENT_HEADER_BYTES as u32).to_le_bytes());
         block[16..24].copy_from_slice(&self.log.0.to_le_bytes());
         block[24..32].copy_from_slice(&self.generation.to_le_bytes());
@@ -82,7 +152,7 @@ impl SegmentHeader {
         let version = u16::from_le_bytes([bytes[8], bytes[9]]);
         let flags = u16::from_le_bytes([bytes[10], bytes[11]]);
         let frames_at = u64_at(bytes, 12) & u64::from(u32::MAX);
-        if version != VERSION || flags != 0 || frames_at != SEGMENT_HEADER_BYTES {
+        if version != VERSION || flags & !RECYCLED != 0 || frames_at != SEGMENT_HEADER_BYTES {
             let what = format!("segment version {version}, flags {flags:#06x}, frames at {frames_at}");
             return Err(Bad::Unsupported(what));
         }
@@ -92,6 +162,7 @@ impl SegmentHeader {
             salt: u64_at(bytes, 32),
             base: Position::new(u64_at(bytes, 40)),
             epoch: Epoch(u64_at(bytes, 48)),
+            recycled: flags & RECYCLED != 0,
         })
     }
 
@@ -113,7 +184,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn header() -> SegmentHeader {
-        SegmentHeader { log: LogId(7), generation: 4, salt: 99, base: Position::new(1000), epoch: Epoch(3) }
+        let (generation, salt, base) = (4, 99, Position::new(1000));
+        SegmentHeader { log: LogId(7), generation, salt, base, epoch: Epoch(3), recycled: false }
     }
 
     fn block() -> [u8; HEADER_BYTES] {
@@ -126,11 +198,13 @@ mod tests {
         assert_eq!(dir, Path::new("log/00000000000000ab"));
         let segment = Segment::new(&dir, Position::new(42));
         assert_eq!(segment.path, dir.join("00000000000000000042.seg"));
-        assert_eq!(Segment::from_name(&dir, "00000000000000000042.seg"), Some(segment));
+        let again = Segment::from_name(&dir, "00000000000000000042.seg").unwrap();
+        assert_eq!((again.base, &again.path), (segment.base, &segment.path));
+        assert_ne!(again.serial, segment.serial);
         for other in
             ["42.seg", "0000000000000000004x.seg", "99999999999999999999.seg", "00000000000000000042.tmp", ""]
         {
-            assert_eq!(Segment::from_name(&dir, other), None, "{other}");
+            assert!(Segment::from_name(&dir, other).is_none(), "{other}");
         }
     }
 
@@ -138,6 +212,11 @@ mod tests {
     fn is_read_back_and_fills_a_block() {
         assert_eq!(header().encode().len() as u64, SEGMENT_HEADER_BYTES);
         assert_eq!(SegmentHeader::decode(&block()), Ok(header()));
+        let recycled = SegmentHeader { recycled: true, ..header() };
+        assert_eq!(
+            SegmentHeader::decode(recycled.encode()[..HEADER_BYTES].try_into().unwrap()),
+            Ok(recycled)
+        );
     }
 
     #[test]

@@ -7,39 +7,84 @@
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::batch::Batch;
+use crate::cache::Cache;
 use crate::disk::{Disk, DiskFile, OpenMode, is_no_space, write_all_at};
 use crate::error::{Chain, Failure};
 use crate::frame::{Header, Kind};
-use crate::limits::SEGMENT_HEADER_BYTES;
-use crate::options::Options;
+use crate::index::Index;
+use crate::options::{LogOptions, Options};
 use crate::position::{Epoch, LogId, Position};
-use crate::segment::{Segment, SegmentHeader, log_dir};
+use crate::record_batch::NO_STAMP;
+use crate::segment::{Growing, Segment, SegmentHeader, log_dir};
 
 /// The segments of a log, oldest first; shared with its readers.
-pub(crate) type Segments = Arc<Mutex<Vec<Segment>>>;
+pub(crate) type Segments = Arc<Mutex<Vec<Arc<Segment>>>>;
 
 /// Where and how a log writes.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) options: Arc<Options>,
+    pub(crate) settings: LogOptions,
+    pub(crate) cache: Arc<Cache>,
     pub(crate) log: LogId,
     pub(crate) dir: PathBuf,
 }
 
 impl Place {
-    pub(crate) fn new(disk: Arc<dyn Disk>, options: Arc<Options>, log: LogId) -> Self {
-        Place { disk, options, log, dir: log_dir(log) }
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        options: Arc<Options>,
+        settings: LogOptions,
+        cache: Arc<Cache>,
+        log: LogId,
+    ) -> Self {
+        Place { disk, options, settings, cache, log, dir: log_dir(log) }
+    }
+
+    fn segment_bytes(&self) -> u64 {
+        self.settings.segment_bytes.unwrap_or(self.options.segment_bytes)
+    }
+}
+
+/// What a writer tells those who must not wait for it.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    flushed: AtomicU64,
+    epoch: AtomicU64,
+    flushes: AtomicU64,
+}
+
+impl Marks {
+    /// Everything below is flushed.
+    pub(crate) fn flushed(&self) -> Position {
+        Position::new(self.flushed.load(Ordering::Acquire))
+    }
+
+    /// The epoch of the frames that are written now.
+    pub(crate) fn epoch(&self) -> Epoch {
+        Epoch(self.epoch.load(Ordering::Acquire))
+    }
+
+    /// How often a file was flushed.
+    pub(crate) fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::Relaxed)
+    }
+
+    fn flushed_up_to(&self, position: Position) {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.flushed.fetch_max(position.get(), Ordering::AcqRel);
     }
 }
 
 /// The segment that is being written.
 pub(crate) struct Active {
-    pub(crate) segment: Segment,
+    pub(crate) segment: Arc<Segment>,
     pub(crate) file: Arc<dyn DiskFile>,
     pub(crate) seed: u32,
     pub(crate) generation: u64,
@@ -47,6 +92,34 @@ pub(crate) struct Active {
     pub(crate) end_offset: u64,
     /// Whether it holds a record.
     pub(crate) has_records: bool,
+}
+
+impl Active {
+    /// Takes a segment up that holds what `index` says.
+    pub(crate) fn new(
+        segment: Arc<Segment>,
+        file: Arc<dyn DiskFile>,
+        header: SegmentHeader,
+        index: Index,
+    ) -> Self {
+        let (end_offset, has_records) = (index.end_offset, index.end > segment.base);
+        segment.grow(Growing { file: file.clone(), header, index });
+        Active { segment, file, seed: header.seed(), generation: header.generation, end_offset, has_records }
+    }
+}
+
+/// A flush that is under way beside the writer.
+pub(crate) struct Flushing {
+    pub(crate) file: Arc<dyn DiskFile>,
+    path: PathBuf,
+    writes: u64,
+    target: Position,
+}
+
+impl Flushing {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        self.file.sync_data().map_err(|error| Failure::new("flushing", &self.path, error))
+    }
 }
 
 /// Why a batch was not written.
@@ -75,12 +148,12 @@ pub(crate) struct Writer {
     segments: Segments,
     active: Active,
     epoch: Epoch,
-    /// Everything below is flushed.
-    mark: Position,
+    marks: Arc<Marks>,
     /// The position after the last frame written.
     written: Position,
-    /// Bytes were written since the last flush.
-    dirty: bool,
+    /// Writes so far, and how many of them a flush covered.
+    writes: u64,
+    writes_flushed: u64,
     /// Records were written since the last closing marker.
     unclosed: bool,
     roll_warned: bool,
@@ -88,14 +161,17 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(place: Place, segments: Segments, active: Active, epoch: Epoch, end: Position) -> Self {
+        let (flushed, epoch_now) = (AtomicU64::new(end.get()), AtomicU64::new(epoch.0));
+        let marks = Marks { flushed, epoch: epoch_now, flushes: AtomicU64::new(0) };
         Writer {
             place,
             segments,
             active,
             epoch,
-            mark: end,
+            marks: Arc::new(marks),
             written: end,
-            dirty: false,
+            writes: 0,
+            writes_flushed: 0,
             unclosed: false,
             roll_warned: false,
         }
@@ -103,15 +179,22 @@ impl Writer {
 
     /// For a writer whose last frames nothing vouches for yet.
     pub(crate) fn unvouched(self) -> Self {
-        Writer { dirty: true, unclosed: true, ..self }
+        Writer { writes: self.writes + 1, unclosed: true, ..self }
+    }
+
+    pub(crate) fn marks(&self) -> Arc<Marks> {
+        self.marks.clone()
     }
 
     /// Writes the batch behind what is there; it lasts after the next [`flush`](Self::flush).
     pub(crate) fn write(&mut self, batch: &mut Batch) -> Result<(), WriteError> {
         debug_assert_eq!(batch.first, self.written, "batches are written in order");
         self.roll_if_full()?;
-        batch.seal(self.epoch, self.mark, self.active.seed);
+        batch.seal(self.epoch, self.marks.flushed(), self.active.seed);
         self.write_pieces(&mut batch.pieces(), batch.bytes)?;
+        self.active.segment.growing(|growing| {
+            batch.placed().for_each(|frame| growing.index.add(frame.records, frame.frame_len, frame.stamp));
+        });
         self.written = batch.end;
         self.active.has_records = true;
         self.unclosed = true;
@@ -119,7 +202,7 @@ impl Writer {
     }
 
     fn write_pieces(&mut self, pieces: &mut [IoSlice<'_>], bytes: usize) -> Result<(), WriteError> {
-        self.dirty = true;
+        self.writes += 1;
         match write_all_at(&*self.active.file, pieces, self.active.end_offset) {
             Ok(()) => {
                 self.active.end_offset += bytes as u64;
@@ -132,12 +215,31 @@ impl Writer {
 
     /// Makes everything written last.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        if self.dirty {
-            self.active.file.sync_data().map_err(|error| self.failure("flushing", error))?;
-            self.dirty = false;
+        if let Some(flushing) = self.begin_flush() {
+            flushing.run()?;
+            self.end_flush(&flushing);
         }
-        self.mark = self.written;
         Ok(())
+    }
+
+    /// A flush of everything written so far, to be run without holding the writer.
+    pub(crate) fn begin_flush(&self) -> Option<Flushing> {
+        (self.writes > self.writes_flushed).then(|| Flushing {
+            file: self.active.file.clone(),
+            path: self.active.segment.path.clone(),
+            writes: self.writes,
+            target: self.written,
+        })
+    }
+
+    /// The flush has succeeded. (A roll meanwhile has flushed as much.)
+    pub(crate) fn end_flush(&mut self, flushing: &Flushing) {
+        self.flushed_up_to(flushing.writes, flushing.target);
+    }
+
+    fn flushed_up_to(&mut self, writes: u64, position: Position) {
+        self.writes_flushed = self.writes_flushed.max(writes);
+        self.marks.flushed_up_to(position);
     }
 
     /// Cuts off what a refused write left, so that no later reader finds it.
@@ -146,8 +248,8 @@ impl Writer {
         file.set_len(self.active.end_offset).map_err(|error| self.failure("cutting", error))?;
         file.sync_all().map_err(|error| self.failure("flushing", error))?;
         self.epoch = self.epoch.next();
-        self.dirty = false;
-        self.mark = self.written;
+        self.marks.epoch.store(self.epoch.0, Ordering::Release);
+        self.flushed_up_to(self.writes, self.written);
         Ok(())
     }
 
@@ -158,26 +260,37 @@ impl Writer {
             return Ok(());
         }
         self.flush()?;
-        let marker = closing_marker(self.place.log, self.epoch, self.mark).encode(self.active.seed);
+        let marker = closing_marker(self.place.log, self.epoch, self.written).encode(self.active.seed);
         self.unclosed = false;
         match self.write_pieces(&mut [IoSlice::new(&marker)], marker.len()) {
-            Ok(()) => self.flush(),
+            Ok(()) => {
+                self.active.segment.growing(|growing| growing.index.add(0, marker.len(), NO_STAMP));
+                self.flush()
+            }
             Err(WriteError::NoSpace) => self.rewind(),
             Err(WriteError::Failed(failure)) => Err(failure),
         }
     }
 
     fn roll_if_full(&mut self) -> Result<(), Failure> {
-        if self.active.end_offset < self.place.options.segment_bytes || !self.active.has_records {
+        if self.active.end_offset < self.place.segment_bytes() {
+            return Ok(());
+        }
+        self.roll()
+    }
+
+    /// Begins a new segment unless the old one is empty.
+    pub(crate) fn roll(&mut self) -> Result<(), Failure> {
+        if !self.active.has_records {
             return Ok(());
         }
         self.flush()?;
-        let header = self.next_header();
-        match create_segment(&self.place, header) {
+        match create_segment(&self.place, self.next_header()) {
             Ok(active) => {
                 self.segments.lock().push(active.segment.clone());
-                self.active = active;
+                let sealed = std::mem::replace(&mut self.active, active);
                 self.roll_warned = false;
+                self.seal(&sealed.segment);
                 Ok(())
             }
             Err(CreateError::Failed(failure)) => Err(failure),
@@ -188,6 +301,13 @@ impl Writer {
         }
     }
 
+    /// The segment is not written any more, and likely to be read soon.
+    fn seal(&self, segment: &Segment) {
+        if let Some(grown) = segment.seal() {
+            self.place.cache.put(segment.serial, Arc::new(grown.into()));
+        }
+    }
+
     fn next_header(&self) -> SegmentHeader {
         SegmentHeader {
             log: self.place.log,
@@ -195,6 +315,7 @@ impl Writer {
             salt: (self.place.options.salt)(),
             base: self.written,
             epoch: self.epoch,
+            recycled: false,
         }
     }
 
@@ -217,7 +338,7 @@ pub(crate) fn closing_marker(log: LogId, epoch: Epoch, end: Position) -> Header 
 
 /// Creates a segment and makes its header and its name last.
 pub(crate) fn create_segment(place: &Place, header: SegmentHeader) -> Result<Active, CreateError> {
-    let segment = Segment::new(&place.dir, header.base);
+    let segment = Arc::new(Segment::new(&place.dir, header.base));
     let created = place
         .disk
         .open(&segment.path, OpenMode::CreateNew)
@@ -233,7 +354,7 @@ pub(crate) fn create_segment(place: &Place, header: SegmentHeader) -> Result<Act
     };
     if place.options.preallocate {
         // Advice: a file system that cannot, or has no room, grows the file as it is written.
-        let _ = file.preallocate(place.options.segment_bytes);
+        let _ = file.preallocate(place.segment_bytes());
     }
     let failed = |action, path: &Path| {
         let path = path.to_owned();
@@ -241,14 +362,7 @@ pub(crate) fn create_segment(place: &Place, header: SegmentHeader) -> Result<Act
     };
     file.sync_all().map_err(failed("flushing", &segment.path))?;
     place.disk.sync_dir(&place.dir).map_err(failed("flushing", &place.dir))?;
-    Ok(Active {
-        segment,
-        file,
-        seed: header.seed(),
-        generation: header.generation,
-        end_offset: SEGMENT_HEADER_BYTES,
-        has_records: false,
-    })
+    Ok(Active::new(segment, file, header, Index::new(header.base)))
 }
 
 /// Removes what a failed creation left. If that fails too, recovery knows an empty segment off the end for a

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod appending;
+mod batches;
 mod damage;
 mod drill;
 mod faults;

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use trifid_base_log::{
-    DataDir, Disk, Frame, Log, LogId, OpenError, Options, Position, Progress, Recovery, Replay, Stepper,
+    DataDir, Disk, Frame, Log, LogId, LogOptions, OpenError, Options, Position, Progress, Recovery, Replay,
+    ReplayFrom, Stepper,
 };
+use trifid_base_sim::SimDisk;
 
 pub(crate) const LOG: LogId = LogId(0xab);
 
@@ -102,4 +105,43 @@ impl trifid_base_log::Sink for Heard {
     fn refused(&self, positions: std::ops::Range<Position>) {
         self.0.lock().push(format!("refused {}..{}", positions.start, positions.end));
     }
+}
+
+/// A Kafka `RecordBatch` with this highest timestamp and so many bytes of records, each `serial` another.
+pub(crate) fn record_batch(stamp: i64, bytes: usize, serial: u64) -> Bytes {
+    let mut batch = vec![0; 61];
+    batch.extend(serial.to_be_bytes().into_iter().cycle().take(bytes));
+    batch[..8].copy_from_slice(&u64::MAX.to_be_bytes());
+    let length = (batch.len() - 12) as u32;
+    batch[8..12].copy_from_slice(&length.to_be_bytes());
+    batch[16] = 2;
+    batch[35..43].copy_from_slice(&stamp.to_be_bytes());
+    let crc = crc32c::crc32c(&batch[21..]);
+    batch[17..21].copy_from_slice(&crc.to_be_bytes());
+    batch.into()
+}
+
+/// An open log with settings of its own.
+pub(crate) struct Streamed {
+    pub(crate) dir: DataDir,
+    pub(crate) stepper: Stepper,
+    pub(crate) log: Log,
+    pub(crate) content: Content,
+    pub(crate) recovery: Recovery,
+}
+
+pub(crate) fn open_stream(disk: &SimDisk, settings: LogOptions) -> Result<Streamed, OpenError> {
+    stream(disk, options(6_000, 1), settings, Arc::new(()))
+}
+
+pub(crate) fn stream(
+    disk: &SimDisk,
+    options: Options,
+    settings: LogOptions,
+    sink: Arc<dyn trifid_base_log::Sink>,
+) -> Result<Streamed, OpenError> {
+    let (dir, stepper) = DataDir::open_stepped(Arc::new(disk.clone()), options)?;
+    let mut content = Content::default();
+    let (recovered, recovery) = dir.recover_with(LOG, settings, ReplayFrom::Start, &mut content)?;
+    Ok(Streamed { log: recovered.start(sink), dir, stepper, content, recovery })
 }

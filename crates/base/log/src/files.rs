@@ -1,0 +1,136 @@
+//! The files of a log as its readers see them: which segment holds a position, and how to get into it.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::cache::{Cache, OpenSegment};
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::error::ReadError;
+use crate::index::Index;
+use crate::position::{Epoch, LogId, Position};
+use crate::read::{damaged, defect, io_error};
+use crate::scan::{Chain, Found, Scan, Window};
+use crate::segment::{Segment, Summary};
+use crate::writer::Segments;
+
+/// The segments of a log, and the cache of those that are open.
+pub(crate) struct Files {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) log: LogId,
+    pub(crate) segments: Segments,
+    pub(crate) cache: Arc<Cache>,
+}
+
+/// A place in a segment from which frames can be followed.
+pub(crate) struct Place {
+    pub(crate) file: Arc<dyn DiskFile>,
+    pub(crate) seed: u32,
+    pub(crate) position: Position,
+    pub(crate) offset: u64,
+    /// Where the frames end, as far as is known.
+    pub(crate) end_offset: u64,
+}
+
+impl Files {
+    /// The segments that hold records from `from` on, each with the base of the next.
+    pub(crate) fn from(&self, from: Position) -> Result<Vec<(Arc<Segment>, Option<Position>)>, ReadError> {
+        let segments = self.segments.lock();
+        let first = segments.partition_point(|segment| segment.base <= from).checked_sub(1);
+        let first = first.ok_or_else(|| ReadError::Truncated {
+            first: segments.first().map_or(from, |segment| segment.base),
+            wanted: from,
+        })?;
+        let next = |at: usize| segments.get(at + 1).map(|segment| segment.base);
+        Ok((first..segments.len()).map(|at| (segments[at].clone(), next(at))).collect())
+    }
+
+    /// Whether the segment is one of the log's still.
+    pub(crate) fn has(&self, segment: &Segment) -> bool {
+        self.segments.lock().iter().any(|listed| listed.serial == segment.serial)
+    }
+
+    /// The frame at or before `position` that the index knows.
+    pub(crate) fn place(&self, segment: &Segment, position: Position) -> Result<Place, ReadError> {
+        let growing = segment.growing(|growing| {
+            Place::in_index(growing.file.clone(), growing.header.seed(), &growing.index, segment, position)
+        });
+        if let Some(place) = growing {
+            return Ok(place);
+        }
+        let open = self.sealed(segment)?;
+        Ok(Place::in_index(open.file.clone(), open.header.seed(), &open.index, segment, position))
+    }
+
+    /// What is said of a segment.
+    pub(crate) fn summary(&self, segment: &Segment) -> Result<Summary, ReadError> {
+        if let Some(summary) = segment.summary() {
+            return Ok(summary);
+        }
+        self.sealed(segment).map(|open| (&open.index).into())
+    }
+
+    /// A frame at or before the first whose stamp is at least `stamp`, if the segment has one.
+    pub(crate) fn locate_stamp(&self, segment: &Segment, stamp: i64) -> Result<Option<Position>, ReadError> {
+        let growing = segment.growing(|growing| growing.index.locate_stamp(stamp));
+        let found = match growing {
+            Some(found) => found,
+            None if segment.summary().is_some_and(|summary| summary.stamp < stamp) => None,
+            None => self.sealed(segment)?.index.locate_stamp(stamp),
+        };
+        Ok(found.map(|(position, _)| position))
+    }
+
+    /// A sealed segment, from the cache or from the disk.
+    pub(crate) fn sealed(&self, segment: &Segment) -> Result<Arc<OpenSegment>, ReadError> {
+        match self.cache.get(segment.serial) {
+            Some(open) => Ok(open),
+            None => self.open(segment),
+        }
+    }
+
+    fn open(&self, segment: &Segment) -> Result<Arc<OpenSegment>, ReadError> {
+        let file = self.disk.open(&segment.path, OpenMode::Read).map_err(|error| io_error(segment, error))?;
+        self.index(segment, file)
+    }
+
+    /// Forgets what the index said and makes it again from the frames.
+    pub(crate) fn distrust(&self, segment: &Segment) -> Result<(), ReadError> {
+        if segment.growing(|_| ()).is_none() {
+            self.cache.forget(segment.serial);
+            self.open(segment)?;
+        }
+        Ok(())
+    }
+
+    /// Follows all frames. A segment that is damaged is indexed up to the damage, which is told when a reader
+    /// comes there.
+    fn index(&self, segment: &Segment, file: Arc<dyn DiskFile>) -> Result<Arc<OpenSegment>, ReadError> {
+        let failed = |error: io::Error| io_error(segment, error);
+        let mut window = Window::new(file.clone()).map_err(failed)?;
+        let header = window.segment_header().map_err(failed)?;
+        let header = header.map_err(|bad| damaged(segment, 0, defect(&bad)))?;
+        let chain = Chain { log: self.log, next: segment.base, epoch: Epoch::default() };
+        let mut scan = Scan::new(window, &header, chain);
+        let mut index = Index::new(segment.base);
+        while let Found::Frame { header, payload, .. } = scan.next().map_err(failed)? {
+            index.add(header.count, header.frame_len(), header.stamp(payload));
+        }
+        let open = Arc::new(OpenSegment { file, header, index });
+        segment.sum_up((&open.index).into());
+        self.cache.put(segment.serial, open.clone());
+        Ok(open)
+    }
+}
+
+impl Place {
+    fn in_index(
+        file: Arc<dyn DiskFile>,
+        seed: u32,
+        index: &Index,
+        segment: &Segment,
+        position: Position,
+    ) -> Self {
+        let (position, offset) = index.locate(segment.base, position);
+        Place { file, seed, position, offset, end_offset: index.end_offset }
+    }
+}
