@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array as _, ArrayRef};
 use trifid_archive_model::healpix;
-use trifid_archive_model::sphere::{Circle, Geometry, Prepared};
+use trifid_archive_model::sphere::{Cap, Circle, Geometry, Vec3};
 
 use super::condition::{Bound, COVER_CELLS, Cone};
 use super::selection::{Run, Selected, Selection, count, runs};
@@ -21,8 +21,9 @@ use crate::table::{Row, Table};
 /// Rows in the cells around a cone that cost less to be looked at than closer cells to be found.
 const COARSE_ROWS: usize = 256;
 
-/// By how many degrees rows may be beyond a distance and still be left to the evaluator: more than both can err.
-const DISTANCE_SLACK: f64 = 1e-9;
+/// Degrees that are more than what any test of a position is off by: rows so far beyond a distance are left to the
+/// evaluator.
+const SLACK: f64 = 1e-9;
 
 /// The runs of rows that may be in a circle; `None` if a column would have to be read for it and may not be.
 pub(super) fn around(
@@ -65,7 +66,7 @@ pub(super) fn sifted(
 /// The rows of some runs that are in a cone, or perhaps, if it is a distance; `None` if their positions are not at hand
 /// as they are stored.
 fn within(table: &Table, runs: &[Run], cone: &Cone, may_read: bool) -> Result<Option<Vec<Row>>, QueryError> {
-    let (Some(position), Some(region)) = (table.head.position, region(cone)) else { return Ok(None) };
+    let (Some(position), Some(near)) = (table.head.position, Near::new(cone)) else { return Ok(None) };
     let column = |chunk: usize, column: usize| -> Result<Option<ArrayRef>, QueryError> {
         if may_read { table.column(chunk, column).map(Some) } else { Ok(table.resident(chunk, column)) }
     };
@@ -79,7 +80,7 @@ fn within(table: &Table, runs: &[Run], cone: &Cone, may_read: bool) -> Result<Op
         let (Some(lon), Some(lat)) = reals else { return Ok(None) };
         let is_in = |row: &u32| {
             let at = *row as usize;
-            region.contains_degrees(lon.value(at), lat.value(at)) && lon.is_valid(at) && lat.is_valid(at)
+            near.has(lon.value(at), lat.value(at)) && lon.is_valid(at) && lat.is_valid(at)
         };
         let first = table.chunks[chunk].first;
         rows.extend(runs.iter().flat_map(|run| run.rows.clone()).filter(is_in).map(|row| first + row));
@@ -87,10 +88,28 @@ fn within(table: &Table, runs: &[Run], cone: &Cone, may_read: bool) -> Result<Op
     Ok(Some(rows))
 }
 
-/// What rows are tested with.
-fn region(cone: &Cone) -> Option<Prepared> {
-    let (center, radius) = (cone.circle.center(), cone.circle.radius());
-    let wider = Circle::new(center.lon(), center.lat(), radius + DISTANCE_SLACK).ok();
-    let circle = if cone.exact { Some(cone.circle) } else { wider };
-    circle.map(|circle| Prepared::new(&Geometry::Circle(circle)))
+/// What positions are tested with: first their latitude, which spares most of them their sines.
+struct Near {
+    cap: Cap,
+    latitude: f64,
+    /// How far from that latitude positions of the cap can be.
+    aside: f64,
+}
+
+impl Near {
+    fn new(cone: &Cone) -> Option<Self> {
+        let (center, radius) = (cone.circle.center(), cone.circle.radius());
+        let aside = radius + SLACK;
+        let circle = match cone.exact {
+            true => cone.circle,
+            false => Circle::new(center.lon(), center.lat(), aside).ok()?,
+        };
+        Some(Self { cap: circle.cap(), latitude: center.lat(), aside: aside + SLACK })
+    }
+
+    /// NaN is nowhere.
+    #[inline]
+    fn has(&self, lon: f64, lat: f64) -> bool {
+        (lat - self.latitude).abs() <= self.aside && self.cap.contains(Vec3::from_degrees(lon, lat))
+    }
 }

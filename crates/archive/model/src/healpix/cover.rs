@@ -50,25 +50,18 @@ pub fn cover_geometry(geometry: &Geometry, budget: usize) -> Vec<CellRange> {
 }
 
 /// The cells of a circle as they are found at once: those around its centre that are about as wide as its
-/// radius, without those that have nothing of it. At most nine, up to some ten times the area of the circle, for a tenth
-/// of the work of [`cover`]: good where the rows in them are few enough to be tested one by one. `None` if the
-/// circle is wider than such cells can be.
+/// radius, nine or fewer. Up to some ten times the area of the circle for a tenth of the work of [`cover`]: good
+/// where the rows in them are few enough to be tested one by one. `None` if the circle is wider than such cells
+/// can be.
 pub fn cover_around(circle: &Circle) -> Option<Vec<CellRange>> {
-    let cap = circle.cap();
-    let order = bucket_order(cap.radius_degrees())?;
-    let mut probes = [Probe::cap(cap)];
-    let scales = Scale::of_order(order, &mut probes);
+    let order = bucket_order(circle.radius())?;
     let buckets = buckets_around(&circle.center(), order);
     let mut ranges: Vec<CellRange> = Vec::with_capacity(buckets.as_slice().len());
     for cell in buckets.as_slice().iter().filter_map(|number| Cell::new(order, *number)) {
-        let side = judge(&probes, cell, &scales);
-        if side == Side::Outside {
-            continue;
-        }
-        let ((first, last), inside) = (cell.range29(), side == Side::Inside);
+        let (first, last) = cell.range29();
         match ranges.last_mut() {
-            Some(before) if before.last + 1 == first && before.inside == inside => before.last = last,
-            _ => ranges.push(CellRange { first, last, inside }),
+            Some(before) if before.last + 1 == first => before.last = last,
+            _ => ranges.push(CellRange { first, last, inside: false }),
         }
     }
     Some(ranges)
