@@ -35,6 +35,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The text of a token.
+    #[inline]
     pub(crate) fn slice(&self, span: Span) -> &'a str {
         &self.text[span.range()]
     }
@@ -46,7 +47,11 @@ impl<'a> Lexer<'a> {
 
     /// The next token.
     pub(crate) fn next(&mut self) -> Lexed {
-        self.skip_blanks()?;
+        // One blank or none is what mostly stands between tokens.
+        self.at += usize::from(self.byte(0) == Some(b' '));
+        if !self.byte(0).is_some_and(begins_token) {
+            self.skip_blanks()?;
+        }
         let start = self.at;
         let Some(first) = self.byte(0) else { return Ok(self.token(Kind::End, start)) };
         match first {
@@ -59,15 +64,18 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    #[inline]
     fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.at + ahead).copied()
     }
 
+    #[inline]
     fn token(&self, kind: Kind, start: usize) -> Token {
         Token { kind, span: Span::new(start as u32, self.at as u32) }
     }
 
     /// The token `kind` of `length` bytes from here.
+    #[inline]
     fn take(&mut self, kind: Kind, length: usize) -> Lexed {
         let start = self.at;
         self.at += length;
@@ -116,6 +124,7 @@ impl<'a> Lexer<'a> {
         self.text[self.at..].chars().next()
     }
 
+    #[inline]
     fn skip_while(&mut self, class: impl Fn(u8) -> bool) {
         let rest = &self.text.as_bytes()[self.at..];
         self.at += rest.iter().position(|byte| !class(*byte)).unwrap_or(rest.len());
@@ -245,9 +254,27 @@ impl<'a> Lexer<'a> {
 }
 
 /// Whether a byte may stand in an unquoted name.
+#[inline]
 const fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+    WORD[byte as usize]
 }
+
+/// Whether a byte begins a token whatever follows it: no blank, no comment.
+#[inline]
+const fn begins_token(byte: u8) -> bool {
+    is_word(byte) || matches!(byte, b'(' | b')' | b',' | b'.' | b'=' | b'<' | b'>' | b'\'' | b'"' | b'*')
+}
+
+/// The bytes of unquoted names: most of a query's text is asked for one by one.
+const WORD: [bool; 256] = {
+    let mut word = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        word[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    word
+};
 
 /// Blanks beyond ASCII, those of no width among them.
 fn is_blank(character: char) -> bool {

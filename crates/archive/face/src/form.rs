@@ -64,8 +64,14 @@ impl<'r> Form<'r> {
 
     /// Adds the pairs of a query string or of a urlencoded form.
     pub(crate) fn add(&mut self, raw: &'r str) -> Result<(), Fault> {
-        for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let mut rest = raw;
+        while !rest.is_empty() {
+            let (pair, more) = parted(rest, b'&');
+            rest = more;
+            if pair.is_empty() {
+                continue;
+            }
+            let (name, value) = parted(pair, b'=');
             let name = percent::form(name).ok_or_else(not_utf8)?;
             let value = percent::form(value).ok_or_else(not_utf8)?;
             self.push(name, value)?;
@@ -80,6 +86,14 @@ impl<'r> Form<'r> {
         }
         self.pairs.push((name, value));
         Ok(())
+    }
+}
+
+/// What is before a sign in ASCII and what is after it, or all and nothing.
+fn parted(text: &str, at: u8) -> (&str, &str) {
+    match memchr::memchr(at, text.as_bytes()) {
+        Some(place) => (&text[..place], &text[place + 1..]),
+        None => (text, ""),
     }
 }
 

@@ -26,13 +26,17 @@ fn decoded(raw: &[u8], first: usize, plain: impl Fn(u8) -> u8, is_strict: bool) 
     let mut at = first;
     while let Some(&byte) = raw.get(at) {
         at += 1;
-        match (byte, escaped(raw.get(at..at + 2))) {
-            (b'%', Some(value)) => {
+        if byte != b'%' {
+            out.push(plain(byte));
+            continue;
+        }
+        match escaped(raw.get(at..at + 2)) {
+            Some(value) => {
                 out.push(value);
                 at += 2;
             }
-            (b'%', None) if is_strict => return None,
-            _ => out.push(plain(byte)),
+            None if is_strict => return None,
+            None => out.push(plain(byte)),
         }
     }
     Some(out)
