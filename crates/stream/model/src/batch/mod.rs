@@ -35,6 +35,11 @@ mod stamp;
 mod validate;
 mod varint;
 
+#[cfg(test)]
+pub(crate) mod golden;
+#[cfg(test)]
+mod tests;
+
 pub use build::{BatchBuilder, BuildError, BuildOptions, Producer, RecordData};
 pub use error::BatchError;
 pub use filter::{Filtered, filter};

@@ -6,7 +6,7 @@ use super::*;
 fn check(text: &str, expected: Result<(&str, &str), NameError>) {
     let name = StreamName::new(text);
     assert_eq!(name.as_ref().map(|n| (n.namespace(), n.local())).map_err(|e| *e), expected, "{text:?}");
-    assert_eq!(CacheName::new(text).map_err(|e| e).err(), expected.err(), "{text:?}");
+    assert_eq!(CacheName::new(text).err(), expected.err(), "{text:?}");
 }
 
 #[test]
