@@ -1,0 +1,110 @@
+//! Batches that were looked at: what a publish is made of.
+//!
+//! A [`Checked`] can only be made by checking, so the shard never looks at the bytes again.
+
+use bytes::{Bytes, BytesMut};
+use smallvec::SmallVec;
+use trifid_stream_model::batch::{BatchError, BatchHeader, Rules, split};
+
+use crate::producers::Claim;
+
+/// Smaller batches are copied out of the buffer that they came in: a view of a few bytes would keep all of it.
+const COPIED_BYTES_MAX: usize = 4 << 10;
+
+/// One or more record batches for one shard.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    batches: SmallVec<[Batch; 1]>,
+    bytes: usize,
+    records: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    pub(crate) bytes: Bytes,
+    pub(crate) span: u32,
+    pub(crate) max_timestamp: i64,
+    pub(crate) claim: Option<Claim>,
+}
+
+impl Checked {
+    /// Checks a payload of one or more batches, each of at most `max_batch_bytes`.
+    pub fn payload(payload: &Bytes, max_batch_bytes: usize) -> Result<Self, BatchError> {
+        let rules = Rules::PRODUCED.max_bytes(max_batch_bytes);
+        let mut checked = Checked { batches: SmallVec::new(), bytes: 0, records: 0 };
+        for bytes in split(payload) {
+            checked.add(bytes?, rules)?;
+        }
+        if checked.batches.is_empty() { Err(BatchError::Empty) } else { Ok(checked) }
+    }
+
+    /// Checks exactly one batch.
+    pub fn batch(bytes: Bytes, rules: Rules) -> Result<Self, BatchError> {
+        let mut checked = Checked { batches: SmallVec::new(), bytes: 0, records: 0 };
+        checked.add(bytes, rules)?;
+        Ok(checked)
+    }
+
+    fn add(&mut self, bytes: Bytes, rules: Rules) -> Result<(), BatchError> {
+        let header = rules.check(&bytes)?;
+        self.bytes += bytes.len();
+        self.records += u64::from(header.span());
+        self.batches.push(Batch {
+            bytes,
+            span: header.span(),
+            max_timestamp: header.max_timestamp,
+            claim: claim(&header),
+        });
+        Ok(())
+    }
+
+    /// Bytes of all batches.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Offsets that the batches take.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// How many batches.
+    pub fn batches(&self) -> usize {
+        self.batches.len()
+    }
+
+    pub(crate) fn largest(&self) -> usize {
+        self.batches.iter().map(|batch| batch.bytes.len()).max().unwrap_or(0)
+    }
+
+    pub(crate) fn claims(&self) -> SmallVec<[Claim; 1]> {
+        self.batches.iter().filter_map(|batch| batch.claim).collect()
+    }
+
+    pub(crate) fn into_batches(self) -> SmallVec<[Batch; 1]> {
+        self.batches
+    }
+}
+
+/// What the header says of an idempotent producer, if there is one.
+pub(crate) fn claim(header: &BatchHeader) -> Option<Claim> {
+    header.is_idempotent().then(|| Claim {
+        id: header.producer_id,
+        epoch: header.producer_epoch,
+        sequence: header.base_sequence,
+        records: header.span(),
+    })
+}
+
+/// The bytes as nobody else holds them and with little beside them, so that the offset can be written into them
+/// and keeping them keeps nothing else. Copied unless they are all of a buffer.
+pub(crate) fn own(bytes: Bytes) -> BytesMut {
+    if bytes.len() <= COPIED_BYTES_MAX {
+        return BytesMut::from(&bytes[..]);
+    }
+    match bytes.try_into_mut() {
+        Ok(own) if own.capacity() <= own.len() + own.len() / 2 => own,
+        Ok(roomy) => BytesMut::from(&roomy[..]),
+        Err(shared) => BytesMut::from(&shared[..]),
+    }
+}

@@ -1,0 +1,181 @@
+//! Opening and beginning the shards of a stream.
+
+use std::error::Error;
+use std::ops::Range;
+use std::sync::Arc;
+
+use trifid_base_log::{Frame, LogId, Position, Progress, Replay, ReplayFrom};
+use trifid_stream_model::batch::BatchHeader;
+
+use crate::catalogue::{Catalogue, Listed};
+use crate::checked::claim;
+use crate::error::{CreateError, OpenError};
+use crate::limits::Limits;
+use crate::producers::Producers;
+use crate::room::Room;
+use crate::shard::{Beginning, Core, Shard};
+use crate::snapshot;
+use crate::store::{CATALOGUE, Dir, ShardLog, log_id, settings};
+use crate::streams::streams_of;
+
+/// What waits for the disk is bounded by admission; the logs' own bound stands behind it, and is never met in the
+/// middle of a publish.
+pub(crate) fn log_options(logs: trifid_base_log::Options, limits: &Limits) -> trifid_base_log::Options {
+    let inflight_bytes_max = logs.inflight_bytes_max.max(limits.process_inflight_bytes.saturating_mul(4));
+    trifid_base_log::Options { inflight_bytes_max, ..logs }
+}
+
+/// Goes on with removals that were begun, and answers the logs that belong to no stream. Those are left alone, and their
+/// numbers are not used.
+pub(crate) fn sort_out(dir: &Dir, catalogue: &Catalogue) -> Result<Vec<String>, OpenError> {
+    for (id, shards) in catalogue.deleted() {
+        let removed = (0..shards).try_for_each(|shard| dir.remove(log_id(id, shard)));
+        match removed {
+            Ok(()) => drop(catalogue.removed(id)),
+            Err(error) => tracing::warn!(id, %error, "the files of a deleted stream could not be removed"),
+        }
+    }
+    let streams = catalogue.streams();
+    let deleted = catalogue.deleted();
+    let is_known = |log: &LogId| {
+        let of = |id: u64, shards: u32| (0..shards).any(|shard| log_id(id, shard) == *log);
+        *log == CATALOGUE
+            || streams
+                .iter()
+                .any(|listed| listed.spec.durability.is_durable() && of(listed.id, listed.spec.shards))
+            || deleted.iter().any(|(id, shards)| of(*id, *shards))
+    };
+    let mut orphans = dir.list().map_err(OpenError::Directory)?;
+    orphans.retain(|log| !is_known(log));
+    streams_of(&orphans).into_iter().for_each(|id| catalogue.skip_id(id));
+    for log in &orphans {
+        tracing::warn!(%log, "a log belongs to no stream; it is left alone");
+    }
+    Ok(orphans.iter().map(LogId::to_string).collect())
+}
+
+/// What shards are opened with.
+pub(crate) struct Opening<'a> {
+    pub(crate) room: &'a Arc<Room>,
+    pub(crate) dir: Option<&'a Arc<Dir>>,
+}
+
+impl Opening<'_> {
+    /// The shards of a stream that was there before.
+    pub(crate) fn reopen(&self, listed: &Listed) -> Result<Vec<Arc<Shard>>, OpenError> {
+        (0..listed.spec.shards).map(|index| self.reopen_shard(listed, index)).collect()
+    }
+
+    fn reopen_shard(&self, listed: &Listed, index: u32) -> Result<Arc<Shard>, OpenError> {
+        let Some(dir) = self.durable(listed) else {
+            // What it held is gone, and who published it may come back.
+            return Ok(self.in_memory(listed, index, true));
+        };
+        let id = log_id(listed.id, index);
+        if !dir.exists(id).map_err(|source| failed(listed, index, source))? {
+            let (tenant, stream) = (listed.tenant.clone(), listed.name.clone());
+            return Err(OpenError::Missing { tenant, stream, shard: index, log: id });
+        }
+        self.on_disk(dir, listed, index).map_err(|source| failed(listed, index, source))
+    }
+
+    /// Shards that were not there before.
+    pub(crate) fn begin(&self, listed: &Listed, shards: Range<u32>) -> Result<Vec<Arc<Shard>>, CreateError> {
+        let begun = shards.map(|index| match self.durable(listed) {
+            None => Ok(self.in_memory(listed, index, false)),
+            Some(dir) => self.on_disk(dir, listed, index),
+        });
+        begun.collect::<Result<_, _>>().map_err(|error| {
+            tracing::warn!(stream = %listed.name, error = &error as &dyn Error, "a log could not be begun");
+            match error {
+                trifid_base_log::OpenError::Io { source, .. }
+                    if source.kind() == std::io::ErrorKind::StorageFull =>
+                {
+                    CreateError::NoSpace
+                }
+                _ => CreateError::Failed,
+            }
+        })
+    }
+
+    fn durable(&self, listed: &Listed) -> Option<&Arc<Dir>> {
+        self.dir.filter(|_| listed.spec.durability.is_durable())
+    }
+
+    fn in_memory(&self, listed: &Listed, index: u32, forgot: bool) -> Arc<Shard> {
+        let producers = Producers::new(self.room.limits.producers_max, forgot);
+        let beginning = Beginning { label: label(listed, index), start: 0, next: 0, epoch: 0, producers };
+        Arc::new(Shard { core: Core::new(self.room.clone(), &listed.spec, beginning), log: None })
+    }
+
+    fn on_disk(
+        &self,
+        dir: &Arc<Dir>,
+        listed: &Listed,
+        index: u32,
+    ) -> Result<Arc<Shard>, trifid_base_log::OpenError> {
+        let id = log_id(listed.id, index);
+        let max = self.room.limits.producers_max;
+        let snapshot = dir.read_producers(id).and_then(|bytes| snapshot::decode(&bytes, max));
+        let mut replay =
+            Producing { label: label(listed, index), producers: Producers::new(max, false), now_ms: 0 };
+        replay.now_ms = self.room.now_ms();
+        let mut from = ReplayFrom::Start;
+        if let Some((offset, producers)) = snapshot {
+            from = ReplayFrom::Position(Position::new(offset));
+            replay.producers = producers;
+        }
+        let opened = match dir.recover(id, settings(listed.spec.durability), from, &mut replay) {
+            // The snapshot is of another time than the log: what was not flushed is gone, or the front is.
+            Err(trifid_base_log::OpenError::Behind { .. } | trifid_base_log::OpenError::Truncated { .. }) => {
+                replay.producers = Producers::new(max, true);
+                dir.recover(id, settings(listed.spec.durability), ReplayFrom::Start, &mut replay)?
+            }
+            opened => opened?,
+        };
+        let (recovered, recovery) = opened;
+        let beginning = Beginning {
+            label: replay.label,
+            start: recovery.first.get(),
+            next: recovery.next.get(),
+            epoch: 0,
+            producers: replay.producers,
+        };
+        let core = Core::new(self.room.clone(), &listed.spec, beginning);
+        let log = ShardLog::new(recovered.start(core.clone()));
+        Ok(Arc::new(Shard { core, log: Some(log) }))
+    }
+}
+
+fn label(listed: &Listed, index: u32) -> String {
+    format!("{}/{}/{index}", listed.tenant, listed.name)
+}
+
+fn failed(listed: &Listed, shard: u32, source: trifid_base_log::OpenError) -> OpenError {
+    let (tenant, stream) = (listed.tenant.clone(), listed.name.clone());
+    OpenError::Shard { tenant, stream, shard, log: log_id(listed.id, shard), source }
+}
+
+/// Learns from the headers of the batches who published them.
+struct Producing {
+    label: String,
+    producers: Producers,
+    now_ms: i64,
+}
+
+impl Replay for Producing {
+    fn frame(&mut self, frame: Frame<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let header = BatchHeader::parse(frame.payload)?;
+        if let Some(claim) = claim(&header) {
+            // When it published is not known: it is remembered as long as one that did now.
+            self.producers.replay(&claim, frame.position.get(), self.now_ms);
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        if progress.bytes < progress.bytes_total {
+            tracing::info!(shard = %self.label, bytes = progress.bytes, of = progress.bytes_total, "opening");
+        }
+    }
+}

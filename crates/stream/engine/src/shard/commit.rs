@@ -1,0 +1,56 @@
+//! What the log's committer tells a shard: these offsets count, or those never will.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use trifid_base_log::{Position, Sink};
+
+use super::waiters::wake;
+use super::{Core, State};
+
+impl Sink for Core {
+    /// Moves what counts now to where readers see it, and wakes those who wait for it; then the log resolves the
+    /// acknowledgements.
+    fn durable(&self, positions: Range<Position>) {
+        let end = positions.end.get();
+        let wakers = {
+            let mut state = self.state.lock();
+            self.publish_pending(&mut state, end);
+            self.end.store(end, Ordering::Release);
+            state.waiters.take(end)
+        };
+        wake(wakers);
+    }
+
+    /// The full disk refused everything from here on. The offsets were given out and stay empty.
+    fn refused(&self, positions: Range<Position>) {
+        let from = positions.start.get();
+        let mut state = self.state.lock();
+        while state.pending.back().is_some_and(|slot| slot.entry.base >= from) {
+            state.pending.pop_back();
+        }
+        state.taken = state.pending.back().map_or(state.total, super::Slot::after);
+        state.producers.withdraw(from);
+        state.upkeep.was_full = true;
+    }
+}
+
+impl Core {
+    fn publish_pending(&self, state: &mut State, end: u64) {
+        while let Some(slot) = state.pending.pop_front_if(|slot| slot.entry.end <= end) {
+            state.total = slot.after();
+            self.room.tails.take(slot.cost());
+            state.ring.push(slot);
+        }
+        // The newest batch stays: who waits for it is about to come. Beyond the bound of all shards each gives of its
+        // own, until the next upkeep takes from those that nobody reads.
+        while state.ring.len() > 1 && (state.ring.bytes() > state.keep.bytes || self.room.tails.is_over()) {
+            if let Some(slot) = state.ring.pop() {
+                self.give_back(slot.cost());
+            }
+        }
+        if state.pending.is_empty() && state.pending.capacity() > 64 {
+            state.pending.shrink_to(16);
+        }
+    }
+}

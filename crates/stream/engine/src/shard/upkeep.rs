@@ -1,0 +1,137 @@
+//! What is done for a shard in the background.
+
+use std::sync::atomic::Ordering;
+
+use trifid_stream_model::spec::StreamSpec;
+
+use super::{Core, Shard, State};
+use crate::limits::{SNAPSHOT_BYTES, UPKEEP_EVERY_MS};
+use crate::snapshot;
+use crate::store::{Dir, ShardLog};
+
+/// When what was done last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks {
+    /// The last look, in milliseconds of the broker's clock.
+    looked_ms: i64,
+    /// What the shard had published at the last snapshot of its producers.
+    snapshot_total: u64,
+    snapshot_end: u64,
+    /// The disk was full lately.
+    pub(super) was_full: bool,
+}
+
+impl Shard {
+    /// Looks after the shard, not more often than needed. `fair` is what a memory stream may keep while memory is short.
+    pub(crate) fn tend(
+        &self,
+        spec: &StreamSpec,
+        dir: Option<&Dir>,
+        fair: Option<usize>,
+        now_ms: i64,
+    ) -> Result<(), String> {
+        if !self.core.is_due(now_ms) {
+            return Ok(());
+        }
+        match (&self.log, dir) {
+            (Some(log), Some(dir)) => {
+                self.core.cool_down();
+                self.retain(log, spec, now_ms)?;
+                self.snapshot(log, dir, SNAPSHOT_BYTES)
+            }
+            _ => {
+                self.core.retain_in_memory(fair, now_ms);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until all that was taken counts, and stores what is known of producers.
+    pub(crate) fn settle(&self, dir: Option<&Dir>) -> Result<(), String> {
+        let (Some(log), Some(dir)) = (&self.log, dir) else { return Ok(()) };
+        let next = self.core.state.lock().next;
+        if next > self.core.end() {
+            let settled = crate::wait::block_on(log.durable_at(next - 1));
+            settled.map_err(|error| format!("shard {} is not settled: {error}", self.core.label))?;
+        }
+        self.snapshot(log, dir, 1)
+    }
+
+    /// Whether the disk was full when it was last written.
+    pub(crate) fn is_full(&self) -> bool {
+        self.core.state.lock().upkeep.was_full
+    }
+
+    /// Stores what is known of producers if so many bytes were published since the last time.
+    fn snapshot(&self, log: &ShardLog, dir: &Dir, after_bytes: u64) -> Result<(), String> {
+        let (bytes, total, end) = {
+            let state = self.core.state.lock();
+            let marks = state.upkeep;
+            let end = self.core.end();
+            let is_new = end > marks.snapshot_end && state.total >= marks.snapshot_total + after_bytes;
+            if !is_new {
+                return Ok(());
+            }
+            (snapshot::encode(end, &state.producers), state.total, end)
+        };
+        let written = dir.write_producers(log.id(), &bytes);
+        written
+            .map_err(|error| format!("the producers of {} could not be stored: {error}", self.core.label))?;
+        let mut state = self.core.state.lock();
+        state.upkeep.snapshot_total = total;
+        state.upkeep.snapshot_end = end;
+        Ok(())
+    }
+
+    fn retain(&self, _log: &ShardLog, _spec: &StreamSpec, _now_ms: i64) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl Core {
+    fn is_due(&self, now_ms: i64) -> bool {
+        let mut state = self.state.lock();
+        // A clock that was set back does not stop the looking.
+        let due = (now_ms - state.upkeep.looked_ms).abs() >= UPKEEP_EVERY_MS;
+        if due {
+            state.upkeep.looked_ms = now_ms;
+            let idle_ms = i64::try_from(self.room.limits.producer_idle.as_millis()).unwrap_or(i64::MAX);
+            state.producers.expire(now_ms.saturating_sub(idle_ms));
+        }
+        due
+    }
+
+    /// A shard of a durable stream that nobody read or wrote since the last look gives its memory up when memory is
+    /// short, and after a while anyhow.
+    fn cool_down(&self) {
+        let was_warm = self.warm.swap(false, Ordering::Relaxed);
+        let tails = &self.room.tails;
+        let is_short = tails.used() > tails.limit() / 4 * 3;
+        let mut state = self.state.lock();
+        if !was_warm && is_short && state.ring.len() > 0 {
+            let end = self.end();
+            let freed = state.ring.clear(end);
+            tails.give(freed);
+        }
+        state.ring.shrink();
+    }
+
+    /// Drops what a memory stream need not keep: what is too old, and while memory is short what is above its share.
+    fn retain_in_memory(&self, fair: Option<usize>, now_ms: i64) {
+        let mut state = self.state.lock();
+        let oldest_ms = state.keep.ms.map(|ms| now_ms.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX)));
+        let goes = |state: &State| {
+            let front = state.ring.front()?;
+            let too_old = oldest_ms.is_some_and(|oldest_ms| front.appended_ms < oldest_ms);
+            let too_much = fair.is_some_and(|fair| state.ring.bytes() > fair && state.ring.len() > 1);
+            (too_old || too_much).then_some(front.entry.end)
+        };
+        while let Some(end) = goes(&state) {
+            if !state.readers.lets_go(end) {
+                break;
+            }
+            self.drop_oldest(&mut state);
+        }
+        state.ring.shrink();
+    }
+}

@@ -1,0 +1,216 @@
+//! The thin layer over base/log: a data directory of shards' logs, and the small files beside them.
+//!
+//! ```text
+//! <dir>/log/<stream id << 16 | shard>/…    one log a shard; log 0 is the catalogue
+//! <dir>/producers/<log id>                 what a shard's producers were known for, derived
+//! ```
+
+use std::io::{self, IoSlice};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use trifid_base_log::{
+    AppendError, DataDir, Disk, Durable, Log, LogId, LogOptions, OpenMode, Position, ReadError, Recovered,
+    Recovery, Replay, ReplayFrom, Stats, Ticket,
+};
+use trifid_stream_model::spec::Durability;
+
+use crate::error::FetchError;
+use crate::shard::{Entries, Entry};
+
+/// The catalogue's log.
+pub(crate) const CATALOGUE: LogId = LogId(0);
+const PRODUCERS: &str = "producers";
+
+/// The log of one shard.
+pub(crate) fn log_id(stream: u64, shard: u32) -> LogId {
+    LogId(stream << 16 | u64::from(shard))
+}
+
+/// The stream whose shard a log is.
+pub(crate) fn stream_of(log: LogId) -> u64 {
+    log.0 >> 16
+}
+
+/// A data directory that this broker owns.
+pub(crate) struct Dir {
+    dir: DataDir,
+}
+
+impl Dir {
+    pub(crate) fn open(
+        disk: Arc<dyn Disk>,
+        options: trifid_base_log::Options,
+    ) -> Result<Self, trifid_base_log::OpenError> {
+        Ok(Dir { dir: DataDir::open(disk, options)? })
+    }
+
+    pub(crate) fn recover(
+        &self,
+        id: LogId,
+        settings: LogOptions,
+        from: ReplayFrom,
+        replay: &mut dyn Replay,
+    ) -> Result<(Recovered, Recovery), trifid_base_log::OpenError> {
+        self.dir.recover_with(id, settings, from, replay)
+    }
+
+    /// The logs that are there.
+    pub(crate) fn list(&self) -> Result<Vec<LogId>, trifid_base_log::OpenError> {
+        Ok(Vec::new())
+    }
+
+    /// Whether there is anything of the log.
+    pub(crate) fn exists(&self, _id: LogId) -> Result<bool, trifid_base_log::OpenError> {
+        Ok(true)
+    }
+
+    /// Removes the log and what lies beside it, if there is anything.
+    pub(crate) fn remove(&self, id: LogId) -> io::Result<()> {
+        self.remove_producers(id)
+    }
+
+    /// What was last stored for the log's producers.
+    pub(crate) fn read_producers(&self, id: LogId) -> Option<Vec<u8>> {
+        let file = self.dir.disk().open(&producers_path(id, ""), OpenMode::Read).ok()?;
+        let mut bytes = vec![0; usize::try_from(file.len().ok()?).ok()?];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match file.read_at(&mut bytes[filled..], filled as u64) {
+                Ok(0) => return None,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        Some(bytes)
+    }
+
+    /// Stores it: the old or the new is there whenever the power goes.
+    pub(crate) fn write_producers(&self, id: LogId, bytes: &[u8]) -> io::Result<()> {
+        let disk = self.dir.disk();
+        let folder = Path::new(PRODUCERS);
+        if disk.create_dir(folder)? {
+            disk.sync_dir(Path::new(""))?;
+        }
+        let (new, path) = (producers_path(id, ".new"), producers_path(id, ""));
+        remove_file(disk, &new)?;
+        let file = disk.open(&new, OpenMode::CreateNew)?;
+        let mut written = 0;
+        while written < bytes.len() {
+            match file.write_at(&[IoSlice::new(&bytes[written..])], written as u64) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(more) => written += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        file.sync_all()?;
+        disk.rename(&new, &path)?;
+        disk.sync_dir(folder)
+    }
+
+    fn remove_producers(&self, id: LogId) -> io::Result<()> {
+        remove_file(self.dir.disk(), &producers_path(id, ""))
+    }
+}
+
+fn producers_path(id: LogId, suffix: &str) -> PathBuf {
+    Path::new(PRODUCERS).join(format!("{id}{suffix}"))
+}
+
+fn remove_file(disk: &Arc<dyn Disk>, path: &Path) -> io::Result<()> {
+    match disk.remove(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// How the log of a shard is kept.
+pub(crate) fn settings(durability: Durability) -> LogOptions {
+    let durability = match durability.interval() {
+        Some(interval) => {
+            trifid_base_log::Durability::Periodic { interval: interval.max(Duration::from_millis(1)) }
+        }
+        None => trifid_base_log::Durability::OnCommit,
+    };
+    LogOptions { durability, ..LogOptions::default() }
+}
+
+/// Batches from the disk.
+pub(crate) struct Page {
+    pub(crate) entries: Entries,
+    pub(crate) next: u64,
+}
+
+/// The log of one shard.
+pub(crate) struct ShardLog {
+    log: Log,
+}
+
+impl ShardLog {
+    pub(crate) fn new(log: Log) -> Self {
+        ShardLog { log }
+    }
+
+    pub(crate) fn id(&self) -> LogId {
+        self.log.id()
+    }
+
+    /// The epoch of what is appended now.
+    pub(crate) fn epoch(&self) -> u32 {
+        epoch(self.log.epoch())
+    }
+
+    pub(crate) fn append(&self, batch: Bytes, records: u32) -> Result<Ticket, AppendError> {
+        self.log.append_batch(batch, records)
+    }
+
+    pub(crate) fn durable_at(&self, offset: u64) -> Durable {
+        self.log.durable_at(Position::new(offset))
+    }
+
+    pub(crate) fn read(&self, from: u64, bytes_max: usize) -> Result<Page, FetchError> {
+        let page = self.log.read_batches(Position::new(from), bytes_max).map_err(unread)?;
+        let entries = page.entries.into_iter().map(|entry| Entry {
+            base: entry.position.get(),
+            end: entry.end().get(),
+            epoch: epoch(entry.epoch),
+            bytes: entry.payload,
+        });
+        Ok(Page { entries: entries.collect(), next: page.next.get() })
+    }
+
+    pub(crate) fn position_for_time(&self, ms: i64) -> Result<Option<u64>, FetchError> {
+        Ok(self.log.position_for_time(ms).map_err(unread)?.map(Position::get))
+    }
+
+    /// The first offset that the log still has.
+    pub(crate) fn first(&self) -> u64 {
+        self.log.first().get()
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        self.log.next_position().get()
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.log.stats()
+    }
+}
+
+/// Kafka's leader epoch has 31 bits.
+fn epoch(epoch: u64) -> u32 {
+    u32::try_from(epoch).unwrap_or(u32::MAX).min(i32::MAX as u32)
+}
+
+fn unread(error: ReadError) -> FetchError {
+    match error {
+        ReadError::Truncated { first, .. } => FetchError::TooOld { first: first.get() },
+        ReadError::Damaged { file, offset, .. } => FetchError::Damaged { file, at: offset },
+        ReadError::Io { source, .. } => FetchError::Io(source),
+        error => FetchError::Io(io::Error::other(error)),
+    }
+}
