@@ -1,0 +1,521 @@
+//! One shard's queue, and the task that delivers it.
+//!
+//! ```text
+//! append -> open batch -> sealed batches -> under way (numbered, at most five) -> outcome told
+//!                                     ^            |
+//!                                     +-- rewind --+   lost connection, passing refusal: all again, in order
+//! ```
+//!
+//! The task ends when the queue has been empty for a while or the producer is gone; the next record starts another.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use trifid_stream_model::batch::{BatchBuilder, BatchHeader, BuildError, Producer as Numbered};
+use trifid_stream_model::frame::{Ack, Code, Refusal, Reply, Retry, reply};
+
+use super::{Outcome, Placed, Shared};
+use crate::error::{PublishError, RequestError};
+use crate::limits::{BATCHES_UNDER_WAY_MAX, PUMP_IDLE};
+use crate::line::{Line, Waiting};
+use crate::pool::Backoff;
+use crate::record::Record;
+
+/// A batch that is not acknowledged yet.
+#[derive(Debug)]
+struct Pending {
+    bytes: Bytes,
+    /// What it takes of the producer's memory.
+    size: usize,
+    since: Instant,
+    outcome: watch::Sender<Outcome>,
+    /// Its records are numbered when it is sent first.
+    is_numbered: bool,
+    /// Whether it is to be numbered at all.
+    is_own: bool,
+}
+
+/// What waits for a shard.
+#[derive(Debug)]
+struct State {
+    builder: BatchBuilder,
+    open: Option<Open>,
+    sealed: VecDeque<Pending>,
+    failure: Option<PublishError>,
+    /// Somebody flushes: nothing lingers.
+    is_hurried: bool,
+}
+
+/// The batch that records are appended to.
+#[derive(Debug)]
+struct Open {
+    size: usize,
+    since: Instant,
+    outcome: watch::Sender<Outcome>,
+    receiver: watch::Receiver<Outcome>,
+}
+
+/// A shard's queue.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    queued: Notify,
+    is_running: AtomicBool,
+}
+
+/// Where a record was put: what to watch, its place in the batch, whether it began the batch.
+type Queued = (watch::Receiver<Outcome>, u32, bool);
+
+impl Queue {
+    pub(crate) fn new(builder: BatchBuilder) -> Self {
+        let state = State { builder, open: None, sealed: VecDeque::new(), failure: None, is_hurried: false };
+        Self { state: Mutex::new(state), queued: Notify::new(), is_running: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn append(
+        &self,
+        record: &Record,
+        size: usize,
+        shared: &Shared,
+    ) -> Result<Queued, PublishError> {
+        let now_ms = now_ms();
+        let mut state = self.state.lock();
+        let mut appended = record.with_data(now_ms, |data| state.builder.append(data));
+        if appended == Err(BuildError::Full) {
+            state.seal(shared)?;
+            appended = record.with_data(now_ms, |data| state.builder.append(data));
+        }
+        let delta = appended?;
+        let is_new = state.open.is_none();
+        let open = state.open.get_or_insert_with(Open::new);
+        open.size += size;
+        let receiver = open.receiver.clone();
+        if state.builder.size() >= shared.options.batch_bytes {
+            state.seal(shared)?;
+        }
+        drop(state);
+        self.queued.notify_one();
+        Ok((receiver, delta, is_new))
+    }
+
+    pub(crate) fn push_batch(
+        &self,
+        bytes: Bytes,
+        shared: &Shared,
+    ) -> Result<watch::Receiver<Outcome>, PublishError> {
+        let (outcome, receiver) = watch::channel(None);
+        let mut state = self.state.lock();
+        state.seal(shared)?;
+        let size = bytes.len();
+        let since = Instant::now();
+        state.sealed.push_back(Pending { bytes, size, since, outcome, is_numbered: false, is_own: false });
+        drop(state);
+        self.queued.notify_one();
+        Ok(receiver)
+    }
+
+    /// Nothing lingers until the queue is empty.
+    pub(crate) fn hurry(&self) {
+        self.state.lock().is_hurried = true;
+        self.queued.notify_one();
+    }
+
+    pub(crate) fn take_failure(&self) -> Option<PublishError> {
+        self.state.lock().failure.take()
+    }
+
+    /// Whether a task has to be started; it then counts as started.
+    pub(crate) fn starts(&self) -> bool {
+        !self.is_running.swap(true, Ordering::AcqRel)
+    }
+
+    /// Takes the next batch that may leave; `is_idle` says that nothing is under way.
+    fn take(&self, shared: &Shared, is_idle: bool) -> Option<Pending> {
+        let mut state = self.state.lock();
+        if state.sealed.is_empty() {
+            let linger = shared.options.linger;
+            let is_due = state.open.as_ref().is_some_and(|open| is_idle || open.since.elapsed() >= linger);
+            if (is_due || state.is_hurried) && state.seal(shared).is_err() {
+                return None;
+            }
+        }
+        let taken = state.sealed.pop_front();
+        state.is_hurried &= taken.is_some();
+        taken
+    }
+
+    /// When the open batch has lingered long enough.
+    fn due(&self, shared: &Shared) -> Option<Instant> {
+        self.state.lock().open.as_ref().map(|open| open.since + shared.options.linger)
+    }
+
+    fn is_empty(&self) -> bool {
+        let state = self.state.lock();
+        state.open.is_none() && state.sealed.is_empty()
+    }
+}
+
+impl Open {
+    fn new() -> Self {
+        let (outcome, receiver) = watch::channel(None);
+        Self { size: 0, since: Instant::now(), outcome, receiver }
+    }
+}
+
+impl State {
+    /// Closes the open batch, if there is one.
+    fn seal(&mut self, shared: &Shared) -> Result<(), PublishError> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let Open { size, since, outcome, .. } = open;
+        match self.builder.finish(None) {
+            Ok(Some(bytes)) => {
+                self.sealed.push_back(Pending {
+                    bytes,
+                    size,
+                    since,
+                    outcome,
+                    is_numbered: false,
+                    is_own: true,
+                });
+                Ok(())
+            }
+            Ok(None) => Ok(()),
+            Err(error) => {
+                let error = PublishError::from(error);
+                self.failure.get_or_insert(error.clone());
+                outcome.send_replace(Some(Err(error.clone())));
+                shared.release(size);
+                Err(error)
+            }
+        }
+    }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A batch that was sent and its answer.
+struct Sent {
+    pending: Pending,
+    /// None while it has to be sent (again).
+    waiting: Option<Waiting>,
+}
+
+/// Who the shard's batches come from.
+#[derive(Clone, Copy, Debug)]
+struct Identity {
+    id: i64,
+    epoch: i16,
+    /// The number of the next record.
+    next: i32,
+}
+
+/// The task's own state.
+struct Pump {
+    shard: u32,
+    line: Option<(Arc<Line>, reply::Opened)>,
+    identity: Option<Identity>,
+    under_way: VecDeque<Sent>,
+    backoff: Backoff,
+    /// Not before then is anything sent again.
+    not_before: Option<Instant>,
+}
+
+/// Delivers a shard's queue.
+pub(crate) async fn run(shared: Weak<Shared>, shard: u32) {
+    let Some(strong) = shared.upgrade() else { return };
+    let mut pump = Pump {
+        shard,
+        line: None,
+        identity: None,
+        under_way: VecDeque::new(),
+        backoff: Backoff::new(&strong.pool.options),
+        not_before: None,
+    };
+    drop(strong);
+    // The producer's handles keep the queue alive; what is under way keeps the task going for a while after them.
+    while let Some(shared) = shared.upgrade() {
+        if !pump.step(&shared).await {
+            return;
+        }
+    }
+}
+
+impl Pump {
+    /// One round; answers whether there may be another.
+    async fn step(&mut self, shared: &Arc<Shared>) -> bool {
+        let queue = &shared.queues[self.shard as usize];
+        self.expire(shared);
+        if self.is_allowed() {
+            self.fill(shared, queue);
+            if let Err(error) = self.send(shared).await {
+                self.fail_or_wait(shared, &error);
+            }
+        }
+        if self.under_way.is_empty() && queue.is_empty() {
+            return self.rest(queue).await;
+        }
+        self.wait(shared, queue).await;
+        true
+    }
+
+    fn is_allowed(&self) -> bool {
+        self.not_before.is_none_or(|instant| instant <= Instant::now())
+    }
+
+    /// Waits for work; after a while without any the task ends.
+    async fn rest(&self, queue: &Queue) -> bool {
+        if tokio::time::timeout(PUMP_IDLE, queue.queued.notified()).await.is_ok() {
+            return true;
+        }
+        queue.is_running.store(false, Ordering::Release);
+        // A record that came in between may have seen the task still running.
+        !queue.is_empty() && queue.starts()
+    }
+
+    /// Takes batches off the queue while there is a place under way for them.
+    fn fill(&mut self, shared: &Shared, queue: &Queue) {
+        while self.under_way.len() < BATCHES_UNDER_WAY_MAX {
+            let Some(pending) = queue.take(shared, self.under_way.is_empty()) else { return };
+            self.under_way.push_back(Sent { pending, waiting: None });
+        }
+    }
+
+    /// Sends what is under way and was not sent yet, in order.
+    async fn send(&mut self, shared: &Shared) -> Result<(), RequestError> {
+        if self.under_way.iter().all(|sent| sent.waiting.is_some()) {
+            return Ok(());
+        }
+        let (line, opened) = self.line(shared).await?;
+        if shared.options.idempotent && shared.options.acknowledged && self.identity.is_none() {
+            let (id, epoch) = shared.identity(&line).await?;
+            self.identity = Some(Identity { id, epoch, next: 0 });
+            self.under_way.iter_mut().for_each(|sent| sent.pending.is_numbered = false);
+        }
+        let ack = shared.ack();
+        for sent in &mut self.under_way {
+            if sent.waiting.is_some() {
+                continue;
+            }
+            if let Some(identity) = &mut self.identity
+                && sent.pending.is_own
+                && !sent.pending.is_numbered
+            {
+                number(&mut sent.pending, identity);
+            }
+            sent.waiting = line.publish(opened.handle, self.shard, ack, &sent.pending.bytes)?;
+        }
+        self.not_before = None;
+        if ack == Ack::None {
+            for sent in self.under_way.drain(..) {
+                settle(shared, sent.pending, Ok(Placed { base: None }));
+            }
+        }
+        Ok(())
+    }
+
+    /// The line of this shard and the stream's handle there. On another line than before, all is sent again.
+    async fn line(&mut self, shared: &Shared) -> Result<(Arc<Line>, reply::Opened), RequestError> {
+        if let Some((line, opened)) = &self.line
+            && line.is_open()
+        {
+            return Ok((Arc::clone(line), opened.clone()));
+        }
+        self.rewind();
+        let line = shared.pool.line(shared.pool.place_of(&(&shared.name, self.shard))).await?;
+        let opened = line.stream(&shared.name, shared.pool.options.request_timeout).await?;
+        self.line = Some((Arc::clone(&line), opened.clone()));
+        Ok((line, opened))
+    }
+
+    /// Everything under way is to be sent again.
+    fn rewind(&mut self) {
+        self.under_way.iter_mut().for_each(|sent| sent.waiting = None);
+    }
+
+    /// Waits for the first answer, for more to send, or for the time to send.
+    async fn wait(&mut self, shared: &Shared, queue: &Queue) {
+        let expiry = self.under_way.front().map(|sent| sent.pending.since + shared.options.delivery_timeout);
+        if let Some(instant) = self.not_before {
+            return tokio::time::sleep_until(expiry.map_or(instant, |expiry| expiry.min(instant))).await;
+        }
+        let has_room = self.under_way.len() < BATCHES_UNDER_WAY_MAX;
+        let due = queue.due(shared).filter(|_| has_room);
+        let until = due.into_iter().chain(expiry).min();
+        let until = until.unwrap_or_else(|| Instant::now() + PUMP_IDLE);
+        let front = self.under_way.front_mut().and_then(|sent| sent.waiting.as_mut());
+        let answer = async {
+            match front {
+                Some(waiting) => waiting.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            answer = answer => self.answered(shared, answer.ok()),
+            () = queue.queued.notified(), if has_room => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
+    }
+
+    /// The first batch under way was answered; or its line is over, if there is no answer.
+    fn answered(&mut self, shared: &Shared, answer: Option<Result<Reply, Refusal>>) {
+        match answer {
+            None => {
+                self.line = None;
+                self.rewind();
+            }
+            Some(Ok(Reply::Published(published))) => {
+                self.backoff = Backoff::new(&shared.pool.options);
+                if let Some(sent) = self.under_way.pop_front() {
+                    settle(shared, sent.pending, Ok(Placed { base: Some(published.base_offset) }));
+                }
+            }
+            Some(Ok(_)) => self.refused(shared, Refusal::new(Code::Internal, "an answer of another kind")),
+            Some(Err(refusal)) => self.refused(shared, refusal),
+        }
+    }
+
+    fn refused(&mut self, shared: &Shared, refusal: Refusal) {
+        match refusal.code {
+            // The broker knows another past of this producer: it begins anew, under another identity.
+            Code::UnknownProducer | Code::OutOfSequence { .. } | Code::Fenced { .. }
+                if self.identity.is_some() && !self.is_hopeless() =>
+            {
+                self.identity = None;
+                self.pause(shared, refusal.retry_after_ms);
+            }
+            Code::InvalidRequest | Code::UnknownStream if self.is_stale(shared) => {
+                self.pause(shared, refusal.retry_after_ms);
+            }
+            code if code.retry() == Retry::Later => {
+                if code == Code::ShuttingDown {
+                    self.line = None;
+                }
+                self.pause(shared, refusal.retry_after_ms);
+            }
+            _ => self.fail_first(shared, refusal.into()),
+        }
+    }
+
+    /// Whether the first batch was refused under a fresh identity already: then it is no matter of numbers.
+    fn is_hopeless(&self) -> bool {
+        self.identity.is_some_and(|identity| {
+            let first = self.under_way.front().map(|sent| BatchHeader::parse(&sent.pending.bytes));
+            first.is_some_and(|header| {
+                header.is_ok_and(|header| header.base_sequence == 0 && identity.epoch == 0)
+            }) && self
+                .under_way
+                .front()
+                .is_some_and(|sent| sent.pending.since.elapsed() > Duration::from_secs(5))
+        })
+    }
+
+    /// Whether the handle may have been the trouble: it is then asked for anew, once.
+    fn is_stale(&mut self, shared: &Shared) -> bool {
+        let Some((line, _)) = self.line.take() else { return false };
+        line.forget_stream(&shared.name);
+        false
+    }
+
+    /// Sends all again after a while.
+    fn pause(&mut self, _: &Shared, hint_ms: u32) {
+        self.rewind();
+        let hint = Duration::from_millis(hint_ms.into());
+        self.not_before =
+            Some(Instant::now() + hint.max(if hint_ms == 0 { self.backoff.step() } else { hint }));
+    }
+
+    /// The first batch will not be delivered. Those behind it were numbered after it: they get other numbers.
+    fn fail_first(&mut self, shared: &Shared, error: PublishError) {
+        if let Some(sent) = self.under_way.pop_front() {
+            let queue = &shared.queues[self.shard as usize];
+            queue.state.lock().failure.get_or_insert(error.clone());
+            settle(shared, sent.pending, Err(error));
+        }
+        self.rewind();
+        self.identity = None;
+    }
+
+    fn fail_or_wait(&mut self, shared: &Shared, error: &RequestError) {
+        let is_final = match error {
+            RequestError::Lost | RequestError::Timeout(_) => false,
+            RequestError::Connect(error) => !error.is_retriable(),
+            RequestError::Refused(refusal) => refusal.code.retry() != Retry::Later,
+            RequestError::Name(_) | RequestError::Unexpected(_) => true,
+        };
+        self.line = None;
+        self.rewind();
+        if is_final {
+            let refusal = match error {
+                RequestError::Refused(refusal) => refusal.clone(),
+                error => Refusal::new(Code::Internal, error.to_string()),
+            };
+            while !self.under_way.is_empty() {
+                self.fail_first(shared, refusal.clone().into());
+            }
+        } else {
+            self.not_before = Some(Instant::now() + self.backoff.step());
+        }
+    }
+
+    /// Fails what has been under way for too long.
+    fn expire(&mut self, shared: &Shared) {
+        let limit = shared.options.delivery_timeout;
+        while self.under_way.front().is_some_and(|sent| sent.pending.since.elapsed() >= limit) {
+            self.fail_first(shared, PublishError::Expired(limit, "no acknowledgement".to_owned()));
+        }
+    }
+}
+
+/// What is left when the task ends will not be delivered.
+impl Drop for Pump {
+    fn drop(&mut self) {
+        for sent in self.under_way.drain(..) {
+            sent.pending.outcome.send_replace(Some(Err(PublishError::Closed)));
+        }
+    }
+}
+
+fn settle(shared: &Shared, pending: Pending, outcome: Result<Placed, PublishError>) {
+    pending.outcome.send_replace(Some(outcome));
+    shared.release(pending.size);
+}
+
+/// Writes the producer's identity and the next number into a batch (KIP-98), and its checksum anew.
+fn number(pending: &mut Pending, identity: &mut Identity) {
+    let Ok(header) = BatchHeader::parse(&pending.bytes) else { return };
+    let producer = Numbered { id: identity.id, epoch: identity.epoch, sequence: identity.next };
+    pending.bytes = renumber(&pending.bytes, producer);
+    pending.is_numbered = true;
+    identity.next =
+        ((i64::from(identity.next) + i64::from(header.span())) % (i64::from(i32::MAX) + 1)) as i32;
+}
+
+fn renumber(batch: &Bytes, producer: Numbered) -> Bytes {
+    let mut bytes = match batch.clone().try_into_mut() {
+        Ok(own) => own,
+        Err(shared) => BytesMut::from(&shared[..]),
+    };
+    bytes[PRODUCER_AT..PRODUCER_AT + 8].copy_from_slice(&producer.id.to_be_bytes());
+    bytes[PRODUCER_AT + 8..PRODUCER_AT + 10].copy_from_slice(&producer.epoch.to_be_bytes());
+    bytes[PRODUCER_AT + 10..PRODUCER_AT + 14].copy_from_slice(&producer.sequence.to_be_bytes());
+    let crc = crc32c::crc32c(&bytes[CHECKED_AT..]);
+    bytes[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
+    bytes.freeze()
+}
+
+/// Where a batch's checksum lies (Kafka protocol, "Record Batch").
+const CRC_AT: usize = 17;
+/// From where on it counts.
+const CHECKED_AT: usize = 21;
+/// Where the producer's id, epoch and sequence lie.
+const PRODUCER_AT: usize = 43;
