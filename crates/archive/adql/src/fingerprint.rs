@@ -45,6 +45,11 @@ impl Fingerprint {
         &self.literals
     }
 
+    /// [`Self::literals`], without what they were lifted from.
+    pub fn into_literals(self) -> Vec<Value> {
+        self.literals
+    }
+
     /// Replaces what is here by the fingerprint of `text`. After an error it is of no use.
     pub fn read(&mut self, text: &str, language: Language) -> Result<(), Error> {
         self.key.clear();

@@ -163,18 +163,17 @@ impl Archive {
         let tables = Arc::new(Tables { snapshot, uploads });
         let mut shape = Fingerprint::new();
         shape.read(text, language).map_err(|error| QueryError::invalid(error.report(text).to_string()))?;
-        let literals = shape.literals().to_vec();
         if alone
             && let Some(plan) = self.plans.get(&Key(generation, shape.key()))
-            && plan.holds_for(&literals)
+            && plan.holds_for(shape.literals())
         {
-            return Ok(Prepared { plan, literals, tables });
+            return Ok(Prepared { plan, literals: shape.into_literals(), tables });
         }
         let plan = Arc::new(self.plan(text, language, &tables)?);
         if alone {
             self.plans.insert((generation, shape.key().into()), Arc::clone(&plan));
         }
-        Ok(Prepared { plan, literals, tables })
+        Ok(Prepared { plan, literals: shape.into_literals(), tables })
     }
 
     fn plan(&self, text: &str, language: Language, tables: &Arc<Tables>) -> Result<Plan, QueryError> {
