@@ -281,6 +281,14 @@ macro_rules! record {
                 Ok(Self { $($field: $crate::frame::field::Field::take(reader)?,)* })
             }
         }
+
+        #[cfg(test)]
+        impl $crate::frame::sample::Sample for $name {
+            #[allow(unused_variables)]
+            fn sample(source: &mut $crate::frame::sample::Source) -> Self {
+                Self { $($field: $crate::frame::sample::Sample::sample(source),)* }
+            }
+        }
     )* };
 }
 
@@ -314,6 +322,16 @@ macro_rules! choice {
                     })?),)*
                     value => Err($crate::frame::field::unknown($what, value.into())),
                 }
+            }
+        }
+
+        #[cfg(test)]
+        impl $crate::frame::sample::Sample for $name {
+            fn sample(source: &mut $crate::frame::sample::Source) -> Self {
+                let cases: &[fn(&mut $crate::frame::sample::Source) -> Self] = &[$(
+                    |_source| Self::$case $({ $($field: $crate::frame::sample::Sample::sample(_source)),* })?,
+                )*];
+                source.pick(cases)(source)
             }
         }
     )* };

@@ -21,7 +21,11 @@ mod pieces;
 mod preface;
 pub mod reply;
 pub mod request;
+#[cfg(test)]
+mod sample;
 mod shared;
+#[cfg(test)]
+mod tests;
 
 pub use code::{Code, Refusal, Retry};
 pub use decoder::{Decoder, Frame};

@@ -52,6 +52,14 @@ macro_rules! messages {
             }
         }
 
+        #[cfg(test)]
+        impl $enum {
+            /// One of each message.
+            pub(crate) fn samples(source: &mut $crate::frame::sample::Source) -> Vec<Self> {
+                vec![$(Self::$case($crate::frame::sample::Sample::sample(source)),)*]
+            }
+        }
+
         $(impl From<$case> for $enum {
             fn from(message: $case) -> Self {
                 Self::$case(message)

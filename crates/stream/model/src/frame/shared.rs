@@ -83,6 +83,13 @@ macro_rules! plain {
                 }
             }
         }
+
+        #[cfg(test)]
+        impl super::sample::Sample for $type {
+            fn sample(source: &mut super::sample::Source) -> Self {
+                *source.pick(&[$(Self::$case),*])
+            }
+        }
     )* };
 }
 
