@@ -9,7 +9,7 @@ use crate::admission::ConnectionBudget;
 use crate::cache::Caches;
 use crate::error::{CreateError, DeleteError, OpenError, UnknownStream};
 use crate::groups::Groups;
-use crate::options::Options;
+use crate::options::{CreatePolicy, Options};
 use crate::stats::{BrokerStats, Health};
 use crate::stream::Stream;
 use crate::streams::{SYSTEM_TENANT, SpecChange, Streams};
@@ -89,6 +89,16 @@ impl Broker {
             true => self.stream(tenant, name).map_err(|UnknownStream| CreateError::Reserved),
             false => self.inner.streams.stream_or_create(tenant, name),
         }
+    }
+
+    /// The tenant's stream of this [topic id](Stream::topic_id). Looks at all of the tenant's streams.
+    pub fn stream_of_topic(&self, tenant: &Tenant, id: [u8; 16]) -> Result<Arc<Stream>, UnknownStream> {
+        self.inner.streams.find(tenant, |stream| stream.topic_id() == id).ok_or(UnknownStream)
+    }
+
+    /// What happens when a stream is named that does not exist.
+    pub fn policy(&self) -> &CreatePolicy {
+        self.inner.streams.policy()
     }
 
     /// At most `limit` of the tenant's streams whose names begin with `prefix`, in order of name, after `after`.

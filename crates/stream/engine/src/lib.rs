@@ -37,6 +37,8 @@ mod stats;
 mod store;
 mod stream;
 mod streams;
+#[cfg(test)]
+pub(crate) mod testing;
 mod wait;
 
 pub use ack::Ack;

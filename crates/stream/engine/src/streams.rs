@@ -212,6 +212,16 @@ impl Streams {
         }
     }
 
+    /// What happens when a stream is named that does not exist.
+    pub(crate) fn policy(&self) -> &CreatePolicy {
+        &self.create
+    }
+
+    /// One of the tenant's streams.
+    pub(crate) fn find(&self, tenant: &Tenant, is_it: impl Fn(&Stream) -> bool) -> Option<Arc<Stream>> {
+        self.map.read().tenants.get(tenant)?.values().find(|stream| is_it(stream)).cloned()
+    }
+
     /// Changes a stream.
     pub(crate) fn alter(
         &self,

@@ -16,6 +16,8 @@ impl Sink for Core {
         let wakers = {
             let mut state = self.state.lock();
             self.publish_pending(&mut state, end);
+            state.upkeep.was_full = false;
+            self.warm.store(true, Ordering::Relaxed);
             self.end.store(end, Ordering::Release);
             state.waiters.take(end)
         };

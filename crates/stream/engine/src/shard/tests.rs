@@ -1,1 +1,317 @@
+use std::task::Poll;
+use std::time::Duration;
 
+use parking_lot::Condvar;
+use trifid_base_sim::OpKind;
+use trifid_stream_model::spec::{Durability, StreamSpec};
+
+use super::{Arc, Core, Mutex, Shard, Tail};
+use crate::error::{CommitFailure, FetchError, Gone, PublishError};
+use crate::testing::*;
+use crate::{Checked, Policy, Start};
+
+const ALL: [Durability; 3] =
+    [Durability::Memory, Durability::Periodic { interval_ms: 20 }, Durability::OnCommit];
+
+fn shard_of(durability: Durability) -> (Rig, Arc<Shard>) {
+    let rig = Rig::on_disk();
+    let stream = rig.create("s", spec(durability));
+    let shard = stream.shards()[0].clone();
+    (rig, shard)
+}
+
+/// One conversation with a shard; what is heard must not depend on its durability.
+fn conversation(durability: Durability) -> Vec<String> {
+    let (rig, shard) = shard_of(durability);
+    let mut heard = Vec::new();
+    let mut say = |what: &str, answer: String| heard.push(format!("{what}: {answer}"));
+    say("empty", format!("{:?}", (shard.start_offset(), shard.end_offset())));
+    say("fetch of nothing", format!("{:?}", shard.fetch(0, 100).map(|f| (f.batches.len(), f.next))));
+    say("first", put(&shard, values(&[b"a", b"b"])).to_string());
+    say("second", put(&shard, values(&[b"c"])).to_string());
+    let two: Vec<u8> =
+        [batch_at(START_MS + 5, &[b"d"], None), batch_at(START_MS + 9, &[b"e", b"f"], None)].concat();
+    let two = publish(&shard, Checked::payload(&two.into(), 1 << 20).unwrap()).unwrap();
+    say(
+        "two at once",
+        format!("{:?}", (two.base_offset, two.end, two.duplicate, two.append_time_ms - START_MS)),
+    );
+    two.ack.wait().unwrap();
+    for producer in [(5, 0, 0), (5, 0, 2), (5, 0, 0), (5, 0, 7), (5, 1, 0), (5, 0, 4)] {
+        let answer = publish(&shard, checked(&batch_at(START_MS, &[b"p", b"q"], Some(producer))));
+        let answer = answer.map(|published| {
+            published.ack.wait().unwrap();
+            (published.base_offset, published.end, published.duplicate)
+        });
+        say("producer", format!("{producer:?} {answer:?}"));
+    }
+    say("all", format!("{:?}", read_all(&shard, 0)));
+    say(
+        "from the middle of a batch",
+        format!("{:?}", shard.fetch(4, 1).map(|f| (f.batches[0].base, f.next))),
+    );
+    say("beyond", format!("{:?}", shard.fetch(99, 1).map_err(|error| error.to_string())));
+    for ms in [START_MS, START_MS + 1, START_MS + 6, START_MS + 10] {
+        let found = shard.offset_for_time(ms).unwrap();
+        say("time", format!("{:?}", found.map(|(offset, at)| (offset, at - START_MS))));
+    }
+    let large = publish(&shard, sized(1 << 20)).map(|published| published.base_offset);
+    say("large", format!("{large:?}"));
+    let altered = rig.broker.alter(
+        &rig.tenant(),
+        &name("s"),
+        &crate::SpecChange { max_batch_bytes: Some(1024), ..Default::default() },
+    );
+    say("altered", altered.unwrap().spec().max_batch_bytes.to_string());
+    let large = publish(&shard, sized(2000)).map(|published| published.base_offset);
+    say("large now", format!("{large:?}"));
+    let stats = shard.stats();
+    say("figures", format!("{:?}", (stats.batches_in, stats.records_in, stats.duplicates, stats.rejected)));
+    heard
+}
+
+#[test]
+fn answers_do_not_depend_on_durability() {
+    let [memory, periodic, on_commit] = ALL.map(conversation);
+    assert_eq!(memory, periodic);
+    assert_eq!(memory, on_commit);
+    assert!(memory.iter().any(|line| line == "two at once: (3, 6, false, 0)"), "{memory:#?}");
+    assert!(memory.iter().any(|line| line.contains("(5, 0, 0) Ok((6, 8, true))")), "{memory:#?}");
+    assert!(memory.iter().any(|line| line.contains("Fenced")), "{memory:#?}");
+}
+
+#[test]
+fn nobody_sees_what_is_not_durable_yet() {
+    let disk = trifid_base_sim::SimDisk::new();
+    let rig = Rig::with(Some(disk.clone()), |_| {});
+    let shard = rig.create("s", spec(Durability::OnCommit)).shards()[0].clone();
+    put(&shard, values(&[b"seen"]));
+    let gate = Gatekeeper::hold_flushes(&disk);
+    let (count, waker) = Count::waker();
+    let mut beyond = shard.beyond(1);
+    assert!(poll(&mut beyond, &waker).is_pending());
+    let published = publish(&shard, values(&[b"unseen"])).unwrap();
+    let mut ack = published.ack;
+    assert!(poll(&mut ack, &waker).is_pending());
+    gate.wait_for_a_flush();
+    assert_eq!((shard.end_offset(), shard.stats().next, shard.stats().pending_batches), (1, 2, 1));
+    assert!(matches!(shard.try_fetch_tail(1, 100), Tail::AtEnd));
+    gate.open();
+    ack.wait().unwrap();
+    assert_eq!(shard.end_offset(), 2);
+    assert_eq!(poll(&mut beyond, &waker), Poll::Ready(Ok(2)));
+    assert!(count.get() >= 1);
+}
+
+#[test]
+fn a_repetition_counts_when_the_first_sending_does() {
+    let disk = trifid_base_sim::SimDisk::new();
+    let rig = Rig::with(Some(disk.clone()), |_| {});
+    let shard = rig.create("s", spec(Durability::OnCommit)).shards()[0].clone();
+    let gate = Gatekeeper::hold_flushes(&disk);
+    let batch = batch_at(START_MS, &[b"once"], Some((1, 0, 0)));
+    let first = publish(&shard, checked(&batch)).unwrap();
+    let again = publish(&shard, checked(&batch)).unwrap();
+    assert!(again.duplicate && !first.duplicate);
+    let (_, waker) = Count::waker();
+    let (mut first, mut again) = (first.ack, again.ack);
+    assert!(poll(&mut first, &waker).is_pending() && poll(&mut again, &waker).is_pending());
+    gate.open();
+    assert_eq!((first.wait(), again.wait()), (Ok(()), Ok(())));
+    assert!(publish(&shard, checked(&batch)).unwrap().ack.is_ready());
+    assert_eq!(shard.end_offset(), 1);
+}
+
+#[test]
+fn the_full_disk_takes_back_offsets_and_sequences() {
+    let disk = trifid_base_sim::SimDisk::new();
+    let rig = Rig::with(Some(disk.clone()), |_| {});
+    let shard = rig.create("s", spec(Durability::OnCommit)).shards()[0].clone();
+    let batch = |sequence| checked(&batch_at(START_MS, &[b"x"], Some((1, 0, sequence))));
+    put(&shard, batch(0));
+    disk.set_room(Some(0));
+    let refused = publish(&shard, batch(1)).unwrap();
+    assert_eq!(refused.ack.wait(), Err(CommitFailure::NoSpace));
+    assert_eq!((shard.end_offset(), shard.stats().pending_batches), (1, 0));
+    assert!(shard.is_full());
+    disk.set_room(None);
+    // It was never there, so it is no repetition. Its offset is not given again.
+    let again = publish(&shard, batch(1)).unwrap();
+    assert!(!again.duplicate);
+    assert_eq!(again.base_offset, 2);
+    again.ack.wait().unwrap();
+    assert_eq!(read_all(&shard, 0), [(0, b"x".to_vec()), (2, b"x".to_vec())]);
+    assert!(!shard.is_full());
+    // A subscriber at the empty offset is not stuck.
+    let mut cursor = shard.subscribe(Start::Offset(1), Policy::Block, 0).unwrap();
+    assert!(matches!(cursor.try_next(100), Some(crate::Step::Batches(f)) if f.batches[0].base == 2));
+}
+
+#[test]
+fn a_durable_shard_reads_what_left_the_memory() {
+    let (_rig, shard) = shard_of(Durability::OnCommit);
+    let sent: Vec<_> = (0..200_u32).map(|n| (u64::from(n), n.to_be_bytes().repeat(50))).collect();
+    for (offset, value) in &sent {
+        assert_eq!(put(&shard, values(&[value])), *offset);
+    }
+    let stats = shard.stats();
+    assert!(stats.tail_bytes <= 8 << 10 && stats.tail_batches < 100, "{stats:?}");
+    assert!(stats.segments > 1);
+    assert!(matches!(shard.try_fetch_tail(0, 100), Tail::NeedsDisk));
+    assert_eq!(read_all(&shard, 0), sent);
+    assert_eq!(read_all(&shard, 77), sent[77..]);
+    assert!(shard.stats().pages > 0);
+}
+
+#[test]
+fn a_memory_stream_keeps_so_many_bytes_and_so_long() {
+    let rig = Rig::memory();
+    let retained =
+        StreamSpec { retention_bytes: Some(64 << 10), retention_ms: Some(10_000), ..StreamSpec::memory(1) };
+    let shard = rig.create("s", retained).shards()[0].clone();
+    for _ in 0..100 {
+        put(&shard, sized(1000));
+    }
+    let stats = shard.stats();
+    assert!(stats.tail_bytes <= 64 << 10 && stats.tail_bytes > 60 << 10, "{stats:?}");
+    assert_eq!(shard.start_offset(), 100 - stats.tail_batches as u64);
+    assert!(matches!(shard.fetch(0, 1), Err(FetchError::TooOld { first }) if first == shard.start_offset()));
+    rig.pass(Duration::from_secs(6));
+    put(&shard, sized(1000));
+    rig.pass(Duration::from_secs(6));
+    assert_eq!((shard.start_offset(), shard.end_offset()), (100, 101));
+    rig.pass(Duration::from_secs(60));
+    assert_eq!((shard.start_offset(), shard.end_offset()), (101, 101));
+    assert_eq!(rig.broker.stats().memory_bytes.0, 0);
+    assert_eq!(put(&shard, sized(1000)), 101);
+}
+
+#[test]
+fn memory_streams_share_what_there_is() {
+    let rig = Rig::with(None, |options| options.limits.memory_bytes_total = 100 << 10);
+    let (greedy, modest) =
+        (rig.create("greedy", StreamSpec::memory(1)), rig.create("modest", StreamSpec::memory(1)));
+    let (greedy, modest) = (&greedy.shards()[0], &modest.shards()[0]);
+    for _ in 0..500 {
+        put(greedy, sized(1000));
+    }
+    assert!(rig.broker.stats().memory_bytes.0 <= 100 << 10);
+    let refused = publish(modest, sized(1000)).unwrap_err();
+    assert!(matches!(refused, PublishError::Overloaded { .. }));
+    // Looking after them gives each its share.
+    rig.pass(Duration::from_secs(2));
+    for _ in 0..40 {
+        put(modest, sized(1000));
+    }
+    assert_eq!(modest.stats().tail_batches, 40);
+    assert_eq!(modest.stats().rejected.overloaded, 1);
+}
+
+#[test]
+fn cold_shards_give_their_memory_up() {
+    let rig = Rig::with(Some(trifid_base_sim::SimDisk::new()), |options| {
+        options.limits.tail_bytes_total = 10 << 10
+    });
+    let stream = rig.create("s", StreamSpec { shards: 2, ..StreamSpec::default() });
+    let (cold, hot) = (&stream.shards()[0], &stream.shards()[1]);
+    for _ in 0..8 {
+        put(cold, sized(1000));
+    }
+    rig.pass(Duration::from_secs(2));
+    for _ in 0..8 {
+        put(hot, sized(1000));
+        assert!(rig.broker.stats().tail_bytes.0 <= 12 << 10);
+    }
+    rig.pass(Duration::from_secs(2));
+    let _ = hot.fetch(7, 10);
+    rig.pass(Duration::from_secs(2));
+    assert_eq!(cold.stats().tail_batches, 0);
+    assert!(hot.stats().tail_batches > 0);
+    assert_eq!(read_all(cold, 0).len(), 8);
+}
+
+#[test]
+fn waiting_ends_with_growth_or_deletion() {
+    let rig = Rig::memory();
+    let shard = rig.create("s", StreamSpec::memory(1)).shards()[0].clone();
+    let (count, waker) = Count::waker();
+    let mut near = shard.beyond(0);
+    let mut far = shard.beyond(1);
+    assert!(poll(&mut near, &waker).is_pending() && poll(&mut far, &waker).is_pending());
+    put(&shard, values(&[b"x"]));
+    assert_eq!(count.get(), 1);
+    assert_eq!(poll(&mut near, &waker), Poll::Ready(Ok(1)));
+    assert!(poll(&mut far, &waker).is_pending());
+    rig.broker.delete(&rig.tenant(), &name("s")).unwrap();
+    assert_eq!(count.get(), 2);
+    assert_eq!(poll(&mut far, &waker), Poll::Ready(Err(Gone)));
+    drop((near, far));
+    assert_eq!(shard.stats().waiters, 0);
+    assert!(matches!(publish(&shard, values(&[b"x"])), Err(PublishError::Deleted)));
+    assert!(matches!(shard.fetch(0, 1), Err(FetchError::Gone)));
+}
+
+#[test]
+fn draining_refuses_and_settles() {
+    let (rig, shard) = shard_of(Durability::OnCommit);
+    let published = publish(&shard, values(&[b"x"])).unwrap();
+    rig.broker.drain();
+    assert_eq!(shard.end_offset(), 1);
+    let (_, waker) = Count::waker();
+    let mut ack = published.ack;
+    assert_eq!(poll(&mut ack, &waker), Poll::Ready(Ok(())));
+    assert!(matches!(publish(&shard, values(&[b"x"])), Err(PublishError::ShuttingDown)));
+    assert_eq!(read_all(&shard, 0).len(), 1);
+    assert!(!rig.broker.health().is_ready());
+}
+
+#[test]
+fn an_idle_shard_is_small() {
+    assert!(size_of::<Core>() <= 640, "{}", size_of::<Core>());
+}
+
+#[derive(Default)]
+struct Gate {
+    is_open: bool,
+    came: bool,
+}
+
+/// Holds every flush of a disk until it is opened. Nothing else may use the disk meanwhile.
+struct Gatekeeper(Arc<(Mutex<Gate>, Condvar)>);
+
+impl Gatekeeper {
+    fn hold_flushes(disk: &trifid_base_sim::SimDisk) -> Self {
+        let shared = Arc::<(Mutex<Gate>, Condvar)>::default();
+        let gate = shared.clone();
+        disk.on_op(move |op| {
+            if matches!(op.kind, OpKind::SyncData | OpKind::SyncAll) {
+                let mut state = gate.0.lock();
+                state.came = true;
+                gate.1.notify_all();
+                while !state.is_open {
+                    gate.1.wait(&mut state);
+                }
+            }
+            None
+        });
+        Gatekeeper(shared)
+    }
+
+    fn wait_for_a_flush(&self) {
+        let mut state = self.0.0.lock();
+        while !state.came {
+            self.0.1.wait(&mut state);
+        }
+    }
+
+    fn open(&self) {
+        self.0.0.lock().is_open = true;
+        self.0.1.notify_all();
+    }
+}
+
+impl Drop for Gatekeeper {
+    fn drop(&mut self) {
+        self.open();
+    }
+}
