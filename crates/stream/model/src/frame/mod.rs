@@ -1,7 +1,7 @@
 //! The protocol of the door: the same frames over QUIC and over TCP with TLS. `docs/stream-protocol.md` draws the bytes.
 //!
 //! ```text
-//!  preface (16 bytes, each side once per connection)
+//!  preface (16 bytes, each side once per byte stream)
 //!  frame:  length u32 | kind u8 | reserved u8 | flags u16 | id u32 | body (length bytes)      little endian
 //! ```
 //!
@@ -34,7 +34,7 @@ pub use head::{
     BATCH_HEAD_LEN, FRAME_HEAD_LEN, FrameHead, PUBLISH_HEAD_LEN, batch_head, frame_head, publish_head,
 };
 pub use pieces::Pieces;
-pub use preface::{Capabilities, PREFACE_LEN, Preface, VERSION};
+pub use preface::{ALPN, Capabilities, PREFACE_LEN, Preface, VERSION};
 pub use reply::Reply;
 pub use request::Request;
 pub use shared::{

@@ -1,9 +1,11 @@
-//! The first sixteen bytes of a connection, from each side.
+//! The first sixteen bytes of a byte stream, from each side.
 
 use super::field::FrameError;
 
 /// Bytes of a preface.
 pub const PREFACE_LEN: usize = 16;
+/// The name of the protocol in TLS (ALPN, RFC 7301).
+pub const ALPN: &[u8] = b"trifid-stream/1";
 /// The version of the protocol that is spoken here.
 pub const VERSION: u16 = 1;
 
