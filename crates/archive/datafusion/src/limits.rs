@@ -36,6 +36,15 @@ pub const ATTACHED_RANGES: usize = 4_000_000;
 /// Bytes of Parquet footers that are held.
 pub const FOOTER_BYTES: u64 = 64 << 20;
 
+/// Columns of an uploaded Parquet file.
+pub const UPLOAD_COLUMNS: usize = 10_000;
+
+/// How many times the size of its pages an uploaded Parquet file may have in memory.
+pub const UPLOAD_GROWTH: u64 = 4;
+
+/// Bytes of a batch out of an uploaded Parquet file, at worst.
+pub const UPLOAD_BATCH_BYTES: u64 = 64 << 20;
+
 /// Pairs of rows that a join may have to look at one by one: some minutes of a core.
 pub const PAIRS: u64 = 100_000_000_000;
 

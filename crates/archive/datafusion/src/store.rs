@@ -19,6 +19,8 @@
 //! current one stays until the next load.
 
 mod attach;
+mod bounded;
+mod headers;
 mod input;
 mod load;
 mod manifest;
@@ -46,6 +48,7 @@ use trifid_archive_model::read::ReadError;
 
 use crate::limits::FOOTER_BYTES;
 
+pub use bounded::{Bounds, read_parquet};
 pub use input::{Input, open as open_input, open_parquet};
 pub use load::{Loaded, Progress, Target};
 pub use result::ParquetResult;

@@ -6,14 +6,18 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::HeaderValue;
 use trifid_archive_engine::archive::Plan;
 use trifid_archive_model::csv::{self, Delimiter};
+use trifid_archive_model::read::{ReadError, TableReader};
+use trifid_archive_model::sniff::Format as Found;
 use trifid_archive_model::votable::{self, Serialization, Version};
 use trifid_archive_model::write::{Head, TableWriter};
 use trifid_archive_model::{html, ipc, json, text};
 
 use crate::fault::{ErrorForm, Fault, VOTABLE, quoted};
+use crate::upload::Bounds;
 
 /// A format that another room writes, such as Parquet.
 pub trait ExtraFormat: Send + Sync + 'static {
@@ -31,7 +35,17 @@ pub trait ExtraFormat: Send + Sync + 'static {
 
     /// A writer of one result.
     fn writer(&self, head: Head) -> Box<dyn TableWriter>;
+
+    /// A reader of an uploaded table of at most so many rows and bytes, if the format reads what was found out to be
+    /// `found`.
+    fn reader(&self, found: Found, file: &Bytes, bounds: Bounds) -> Option<Read> {
+        let _ = (found, file, bounds);
+        None
+    }
 }
+
+/// A reader, or why there is none.
+pub type Read = Result<Box<dyn TableReader>, ReadError>;
 
 /// A format.
 #[derive(Clone)]
@@ -157,6 +171,11 @@ const ROWS: &[Row] = &[
 ];
 
 impl Formats {
+    /// A reader of a file that the archive's own rooms do not read.
+    pub(crate) fn reader(&self, found: Found, file: &Bytes, bounds: Bounds) -> Option<Read> {
+        self.extra.iter().find_map(|extra| extra.reader(found, file, bounds))
+    }
+
     /// The built-in formats and `extra`; VOTables without more are serialised as `serialization`.
     pub(crate) fn new(extra: Vec<Arc<dyn ExtraFormat>>, serialization: Serialization) -> Self {
         Self { extra, serialization }

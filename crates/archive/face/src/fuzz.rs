@@ -50,12 +50,12 @@ fn read(request: &Request) {
     let Ok(params) = Params::read(&form) else { return };
     let _ = formats.choose(params.format);
     let _ = upload::specs(&params.uploads);
-    form.files.iter().for_each(table);
+    form.files.iter().for_each(|file| table(file, &formats));
 }
 
 /// Reads a file as an uploaded table within small bounds.
-fn table(file: &File) {
-    let _ = upload::table("t", file, Bounds { rows: 1000, bytes: 1 << 20 });
+fn table(file: &File, formats: &Formats) {
+    let _ = upload::table("t", file, Bounds { rows: 1000, bytes: 1 << 20 }, formats);
 }
 
 #[cfg(test)]

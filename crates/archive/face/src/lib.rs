@@ -71,10 +71,11 @@ use runner::Runner;
 use spool::Spool;
 use stats::Counters;
 
-pub use format::ExtraFormat;
+pub use format::{ExtraFormat, Read};
 pub use resources::examples::Example;
 pub use settings::{Options, OptionsError, Resolved};
 pub use stats::Stats;
+pub use upload::Bounds;
 
 /// The path prefix under which the face is mounted.
 pub const ROOT: &str = route::ROOT;

@@ -1,8 +1,9 @@
 //! Tables that come with a query (TAP 1.1 2.7.6, DALI 1.1 3.4.5): in the request, or from a URL.
 //!
 //! A URL is fetched only from hosts that the operator lists, through the egress guard, within bounds of size and time.
-//! Whatever the table is in (VOTable, FITS, CSV, Arrow, gzip around one of them), it is told by its bytes. Reading
-//! costs milliseconds and more, so it takes a turn in the compute pool like a query. The rows keep their order.
+//! Whatever the table is in (VOTable, FITS, CSV, Arrow, gzip around one of them, Parquet where the roof reads it), it is
+//! told by its bytes. Reading costs milliseconds and more, so it takes a turn in the compute pool like a query. The rows
+//! keep their order.
 
 use std::collections::HashSet;
 use std::io::{BufReader, Cursor, Read};
@@ -24,6 +25,7 @@ use trifid_base_web::egress;
 use crate::ArchiveFace;
 use crate::fault::{Fault, quoted};
 use crate::form::File;
+use crate::format::Formats;
 use crate::limits::{UPLOAD_BATCH_ROWS, UPLOAD_NAME_BYTES_MAX, UPLOADS_MAX};
 use crate::settings::{Hosts, Upload};
 
@@ -127,9 +129,10 @@ pub(crate) async fn tables(
     }
     let bounds = Bounds { rows: upload.rows, bytes: upload.bytes };
     let ticket = face.queue()?;
+    let formats = face.formats.clone();
     let work = async move {
         let _turn = ticket.turn().await?;
-        let read = |(name, file): &(String, File)| table(name, file, bounds).map(Arc::new);
+        let read = |(name, file): &(String, File)| table(name, file, bounds, &formats).map(Arc::new);
         found.iter().map(read).collect::<Result<Vec<_>, Fault>>()
     };
     let tables = face.archive.compute().spawn(work).await.map_err(Fault::internal)??;
@@ -175,14 +178,16 @@ fn too_many_bytes(limit: u64) -> Fault {
 
 /// What an uploaded table may be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    pub(crate) rows: u64,
-    pub(crate) bytes: u64,
+pub struct Bounds {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes, unpacked.
+    pub bytes: u64,
 }
 
 /// Reads a file as a table. Takes as long as it takes: for the compute pool.
-pub(crate) fn table(name: &str, file: &File, bounds: Bounds) -> Result<Table, Fault> {
-    let mut reader = reader(name, file, bounds)?;
+pub(crate) fn table(name: &str, file: &File, bounds: Bounds, formats: &Formats) -> Result<Table, Fault> {
+    let mut reader = reader(name, file, bounds, formats)?;
     let fields = unique(reader.fields());
     let mut batches = Vec::new();
     let mut rows: u64 = 0;
@@ -242,10 +247,15 @@ fn unreadable(name: &str, error: &ReadError, bounds: Bounds) -> Fault {
 type Source = Box<dyn Read + Send>;
 
 /// A reader of whatever a file holds.
-fn reader(name: &str, file: &File, bounds: Bounds) -> Result<Box<dyn TableReader>, Fault> {
+fn reader(name: &str, file: &File, bounds: Bounds, formats: &Formats) -> Result<Box<dyn TableReader>, Fault> {
     let named = file_name(file.media.as_deref());
     let source: Source = Box::new(Cursor::new(Bytes::clone(&file.bytes)));
     match sniff(&file.bytes[..file.bytes.len().min(SNIFF_BYTES)], Some(named)) {
+        // It is read from its end.
+        Sniffed::Table(format @ Format::Parquet) => {
+            let read = formats.reader(format, &file.bytes, bounds).ok_or_else(|| unknown(name))?;
+            read.map_err(|error| unreadable(name, &error, bounds))
+        }
         Sniffed::Table(format) => made(name, format, source, bounds),
         Sniffed::Wrapped(Wrapper::Gzip) => {
             let mut inner = flate2::read::MultiGzDecoder::new(source);
@@ -264,7 +274,7 @@ fn reader(name: &str, file: &File, bounds: Bounds) -> Result<Box<dyn TableReader
 fn unknown(name: &str) -> Fault {
     Fault::invalid(format!(
         "the uploaded table {name} is in no format that is known here: VOTable, FITS, CSV, TSV or Arrow, \
-         compressed with gzip or not"
+         compressed with gzip or not, or Parquet where the service has it"
     ))
 }
 
@@ -309,7 +319,11 @@ fn made(name: &str, format: Format, source: Source, bounds: Bounds) -> Result<Bo
         }
         Format::ArrowFile | Format::ArrowStream => boxed(ipc::Reader::new(source)),
         Format::Fits => boxed(fits::Reader::new(source, &Wanted::FirstTable)),
-        Format::Parquet => return Err(unknown(name)),
+        Format::Parquet => {
+            return Err(Fault::invalid(format!(
+                "the uploaded table {name} is Parquet in gzip; Parquet is compressed within, send it as it is"
+            )));
+        }
     };
     made.map_err(|error| unreadable(name, &error, bounds))
 }

@@ -18,9 +18,12 @@ pub(crate) use without::{Tables, formats};
 
 #[cfg(feature = "archive-datafusion")]
 mod stored {
-    use trifid_archive_datafusion::store::{ParquetResult, Store, Stored};
+    use bytes::Bytes;
+    use trifid_archive_datafusion::store::{self, ParquetResult, Store, Stored, read_parquet};
     use trifid_archive_engine::cache::ColumnCache;
     use trifid_archive_engine::catalogue::{Published, SchemaInfo};
+    use trifid_archive_face::{Bounds, Read};
+    use trifid_archive_model::sniff::Format;
     use trifid_archive_model::write::{Head, TableWriter};
 
     use super::*;
@@ -136,6 +139,11 @@ mod stored {
 
         fn writer(&self, head: Head) -> Box<dyn TableWriter> {
             Box::new(ParquetResult::new(head))
+        }
+
+        fn reader(&self, found: Format, file: &Bytes, bounds: Bounds) -> Option<Read> {
+            let Bounds { rows, bytes } = bounds;
+            (found == Format::Parquet).then(|| read_parquet(file, store::Bounds { rows, bytes }))
         }
     }
 }

@@ -122,11 +122,19 @@ impl Serving {
     }
 
     /// One request on a connection of its own.
-    pub(crate) fn request(&self, method: &str, target: &str, headers: &str, body: &str) -> Answer {
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &str,
+        body: impl AsRef<[u8]>,
+    ) -> Answer {
         let mut stream = TcpStream::connect(self.address).unwrap();
+        let body = body.as_ref();
         let length = body.len();
         let head = format!("{method} {target} HTTP/1.1\r\nHost: trifid\r\nConnection: close\r\n{headers}");
-        write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}").unwrap();
+        write!(stream, "{head}Content-Length: {length}\r\n\r\n").unwrap();
+        stream.write_all(body).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));

@@ -19,7 +19,7 @@ use trifid_archive_model::{adopt, batch, fits, ipc, votable};
 use super::{StoreError, attach};
 
 /// Rows of a batch out of Parquet.
-const BATCH_ROWS: usize = 8_192;
+pub(super) const BATCH_ROWS: usize = 8_192;
 
 /// The most that wrappers are unwrapped: a compressed file in a compressed file is a mistake or an attack.
 const WRAPPERS: usize = 1;
@@ -129,14 +129,24 @@ pub fn open_parquet(name: &str, bytes: Bytes) -> Result<Input, StoreError> {
 }
 
 fn parquet_table(source: impl ChunkReader + 'static) -> Result<Box<dyn TableReader>, ReadError> {
-    let failed = |error: parquet::errors::ParquetError| ReadError::malformed(At::Document, error.to_string());
-    let builder = ParquetRecordBatchReaderBuilder::try_new(source).map_err(failed)?;
+    parquet_rows(ParquetRecordBatchReaderBuilder::try_new(source).map_err(|error| damaged(&error))?, BATCH_ROWS)
+}
+
+/// The rows of a Parquet file, so many at a time.
+pub(super) fn parquet_rows<S: ChunkReader + 'static>(
+    builder: ParquetRecordBatchReaderBuilder<S>,
+    batch_rows: usize,
+) -> Result<Box<dyn TableReader>, ReadError> {
     let fields = attach::columns(builder.schema(), builder.metadata().file_metadata());
     let (places, fields): (Vec<usize>, Vec<Field>) = fields.into_iter().unzip();
     let types = fields.iter().map(|field| field.ty).collect();
     let mask = parquet::arrow::ProjectionMask::roots(builder.parquet_schema(), places);
-    let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(failed)?;
+    let reader = builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(|error| damaged(&error))?;
     Ok(Box::new(ParquetTable { fields: fields.into(), types, reader, rows: 0 }))
+}
+
+fn damaged(error: &parquet::errors::ParquetError) -> ReadError {
+    ReadError::malformed(At::Document, error.to_string())
 }
 
 /// A Parquet file as it is read.

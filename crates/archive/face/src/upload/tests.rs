@@ -2,9 +2,17 @@ use std::io::Write as _;
 
 use proptest::prelude::*;
 
+use trifid_archive_model::write::{Head, TableWriter};
+
 use super::*;
+use crate::ExtraFormat;
 
 const BOUNDS: Bounds = Bounds { rows: 10, bytes: 1 << 20 };
+
+/// Reads a file where the roof brought no formats.
+fn table(name: &str, file: &File, bounds: Bounds) -> Result<Table, Fault> {
+    super::table(name, file, bounds, &Formats::new(Vec::new(), votable::Serialization::Binary2))
+}
 
 fn file(media: &str, bytes: impl Into<Bytes>) -> File {
     File { part: "t".into(), media: Some(media.into()), bytes: bytes.into() }
@@ -88,6 +96,54 @@ fn uploads_are_bounded() {
     let bomb = gzip(&[b"a,b\n".to_vec(), vec![b'1'; 8 << 20]].concat());
     assert!(bomb.len() < 100_000);
     assert_eq!(table("t", &file("", bomb), BOUNDS).unwrap_err().status(), 413);
+}
+
+/// Reads files that begin like Parquet as CSV: a format of the roof's.
+struct Roof;
+
+impl ExtraFormat for Roof {
+    fn media(&self) -> &'static str {
+        "application/vnd.apache.parquet"
+    }
+
+    fn names(&self) -> &'static [&'static str] {
+        &["parquet"]
+    }
+
+    fn extension(&self) -> &'static str {
+        "parquet"
+    }
+
+    fn tells_end(&self) -> bool {
+        true
+    }
+
+    fn writer(&self, _: Head) -> Box<dyn TableWriter> {
+        unreachable!("nothing is written")
+    }
+
+    fn reader(&self, found: Format, file: &Bytes, bounds: Bounds) -> Option<crate::Read> {
+        assert_eq!((found, bounds.rows), (Format::Parquet, 10));
+        let text = std::io::Cursor::new(file.slice(4..));
+        Some(boxed(csv::Reader::new(text, &csv::Options::new(Delimiter::Comma))))
+    }
+}
+
+#[test]
+fn parquet_is_read_by_whoever_can() {
+    let roof = Formats::new(vec![Arc::new(Roof)], votable::Serialization::Binary2);
+    let parquet = |text: &str| file("application/vnd.apache.parquet", format!("PAR1{text}"));
+    let read = super::table("t", &parquet("id,ra\n1,2.5\n"), BOUNDS, &roof).unwrap();
+    assert_eq!((names(&read), read.rows()), (vec!["id", "ra"], 1));
+    assert_eq!(super::table("t", &parquet("a,b\n1\n"), BOUNDS, &roof).unwrap_err().status(), 400);
+    let many = super::table("t", &parquet(&format!("a\n{}", "1\n".repeat(11))), BOUNDS, &roof);
+    assert_eq!(many.unwrap_err().status(), 413);
+    // Without one, and in gzip, it is told why not.
+    let fault = table("t", &parquet("id\n1\n"), BOUNDS).unwrap_err();
+    assert_eq!((fault.status().as_u16(), fault.message().contains("no format")), (400, true));
+    let packed = file("application/gzip", gzip(b"PAR1id\n1\n"));
+    let fault = super::table("t", &packed, BOUNDS, &roof).unwrap_err();
+    assert_eq!((fault.status().as_u16(), fault.message().contains("Parquet in gzip")), (400, true));
 }
 
 #[test]

@@ -80,26 +80,50 @@ fn a_product_without_end_is_refused() {
                  WHERE a.plx + b.plx + c.plx = 0.123";
     let answer = ask(&serving, query, "votable");
     refused(&answer, 400, "pairs of rows");
+    // Few enough to be looked at, too many for the time.
+    let query =
+        "SELECT COUNT(*) AS n FROM demo.hipparcos AS a, demo.hipparcos AS b WHERE a.plx + b.plx = -123456.5";
+    refused(&ask(&serving, query, "votable"), 503, "1 s");
     // The pool is free.
     assert_eq!(super::rows(&serving, "SELECT COUNT(*) AS n FROM demo.exposures"), ["360"]);
     serving.stop_cleanly();
 }
 
 fn upload(serving: &Serving, table: &str) -> Answer {
+    upload_as(serving, "application/x-votable+xml", table.as_bytes(), "SELECT * FROM TAP_UPLOAD.mine")
+}
+
+fn upload_as(serving: &Serving, media: &str, table: &[u8], query: &str) -> Answer {
     let boundary = "b0undary";
     let part = |name: &str, value: &str| {
         format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
     };
     let file = format!(
-        "--{boundary}\r\nContent-Disposition: form-data; name=\"t\"; filename=\"t.vot\"\r\n\
-         Content-Type: application/x-votable+xml\r\n\r\n{table}\r\n--{boundary}--\r\n"
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"t\"; filename=\"t\"\r\nContent-Type: {media}\r\n\r\n"
     );
-    let body = part("LANG", "ADQL")
-        + &part("QUERY", "SELECT * FROM TAP_UPLOAD.mine")
-        + &part("UPLOAD", "mine,param:t")
-        + &file;
+    let head = part("LANG", "ADQL") + &part("QUERY", query) + &part("UPLOAD", "mine,param:t") + &file;
+    let body = [head.as_bytes(), table, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
     let headers = format!("Content-Type: multipart/form-data; boundary={boundary}\r\n");
     serving.request("POST", "/tap/sync", &headers, &body)
+}
+
+#[cfg(feature = "archive-datafusion")]
+#[test]
+fn parquet_is_uploaded() {
+    let (serving, _) = demo();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/archive/hipparcos.parquet");
+    let file = std::fs::read(file).unwrap();
+    let media = "application/vnd.apache.parquet";
+    let query = "SELECT COUNT(*) AS n FROM TAP_UPLOAD.mine AS m JOIN demo.hipparcos AS h ON m.hip = h.hip";
+    let answer = upload_as(&serving, media, &file, query);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let answer =
+        upload_as(&serving, "application/octet-stream", &file, "SELECT TOP 1 hip FROM TAP_UPLOAD.mine");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    for broken in [&file[..file.len() - 100], &file[..1000], b"PAR1", b"PAR1PAR1", b"no Parquet"] {
+        refused(&upload_as(&serving, media, broken, query), 400, "mine");
+    }
+    serving.stop_cleanly();
 }
 
 #[test]
