@@ -181,7 +181,7 @@ impl Batch {
         let end = self.chunks[chunk].len();
         match self.parts.last_mut() {
             Some(Part::Copied { chunk: last, range }) if *last == chunk && range.end == start => {
-                range.end = end
+                range.end = end;
             }
             _ => self.parts.push(Part::Copied { chunk, range: start..end }),
         }

@@ -14,7 +14,7 @@ use crate::position::{LogId, Position};
 use crate::queue::Queue;
 use crate::recover::{self, Opened, Recovery, Replay};
 use crate::stats::DirStats;
-use crate::writer::Place;
+use crate::writer::Home;
 
 const LOCK: &str = "lock";
 
@@ -90,14 +90,25 @@ impl DataDir {
             return Err(OpenError::AlreadyOpen(id));
         }
         let options = self.common.options.clone();
-        let place = Place::new(self.disk.clone(), options, settings, self.common.cache.clone(), id);
-        let opened = recover::open(&place, from, replay)?;
+        let home = Home::new(self.disk.clone(), options, settings, self.common.cache.clone(), id);
+        let opened = recover::open(&home, from, replay)?;
         let recovery = opened.recovery.clone();
         if let Some(repair) = &recovery.repair {
             tracing::info!(log = %id, file = %repair.file.display(), offset = repair.offset, bytes = repair.bytes,
                 defect = %repair.defect, "cut off a write that was under way at the last stop");
         }
-        Ok((Recovered { place, common: self.common.clone(), opened }, recovery))
+        Ok((Recovered { home, common: self.common.clone(), opened }, recovery))
+    }
+
+    /// Has an open log take and write nothing any more.
+    pub(crate) fn forget(&self, id: LogId) {
+        let log = {
+            let mut logs = self.common.logs.lock();
+            logs.iter().position(|log| log.id == id).map(|at| logs.swap_remove(at))
+        };
+        if let Some(log) = log {
+            log.abandon();
+        }
     }
 
     /// What the committer has done.
@@ -128,7 +139,7 @@ impl Drop for DataDir {
 
 /// A log that was opened and replayed and waits for its sink.
 pub struct Recovered {
-    place: Place,
+    home: Home,
     common: Arc<Common>,
     opened: Opened,
 }
@@ -139,17 +150,11 @@ impl Recovered {
     /// # Panics
     /// When the same log was recovered twice and started before.
     pub fn start(self, sink: Arc<dyn Sink>) -> Log {
-        let (common, id) = (self.common, self.place.log);
+        let (common, id) = (self.common, self.home.log);
         let inflight_bytes_max = common.options.inflight_bytes_max;
         let failing = Arc::downgrade(&common);
         let shared = Arc::new(Shared::new(Parts {
-            settings: self.place.settings,
-            files: Files {
-                disk: self.place.disk,
-                log: id,
-                segments: self.opened.segments,
-                cache: self.place.cache,
-            },
+            files: Files { home: self.home, segments: self.opened.segments },
             signal: common.signal.clone(),
             queue: Queue::new(id, self.opened.recovery.next, inflight_bytes_max),
             writer: self.opened.writer,

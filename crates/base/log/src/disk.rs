@@ -30,12 +30,16 @@ pub trait Disk: Send + Sync + 'static {
     fn create_dir(&self, path: &Path) -> io::Result<bool>;
     /// The names of the files in a directory, in any order.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+    /// The names of the directories in a directory, in any order.
+    fn list_dirs(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>>;
     /// Renames a file, replacing the one at `to`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory last.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 }

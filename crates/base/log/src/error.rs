@@ -213,6 +213,55 @@ pub enum ReadError {
     },
 }
 
+/// Why a segment was not compacted; it is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompactError {
+    /// No sealed segment begins at this position.
+    #[error("no sealed segment begins at {0}")]
+    NoSegment(Position),
+    /// The replacement of a record batch is none.
+    #[error("the replacement of the record batch at {0} is no record batch")]
+    NoRecordBatch(Position),
+    /// The replacement is larger than a frame may be.
+    #[error("the replacement of the payload at {0} is too large")]
+    TooLarge(Position),
+    /// The segment could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The disk failed, or is full.
+    #[error("{action} {} failed", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which path, relative to the data directory.
+        path: PathBuf,
+        /// The disk's answer.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Why a log was not removed. Removing it again goes on where this ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoveError {
+    /// There is no such log.
+    #[error("there is no log {0}")]
+    NoLog(LogId),
+    /// The disk failed.
+    #[error("{action} {} failed", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which path, relative to the data directory.
+        path: PathBuf,
+        /// The disk's answer.
+        #[source]
+        source: io::Error,
+    },
+}
+
 /// A failure after which nothing that the log says can be trusted: the process must end.
 #[derive(Debug, thiserror::Error)]
 #[error("{action} {} failed", path.display())]

@@ -3,22 +3,22 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::cache::{Cache, OpenSegment};
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::cache::OpenSegment;
+use crate::disk::{DiskFile, OpenMode};
 use crate::error::ReadError;
 use crate::index::Index;
-use crate::position::{Epoch, LogId, Position};
+use crate::index_file;
+use crate::position::{Epoch, Position};
 use crate::read::{damaged, defect, io_error};
+use crate::recycle;
 use crate::scan::{Chain, Found, Scan, Window};
-use crate::segment::{Segment, Summary};
-use crate::writer::Segments;
+use crate::segment::{Segment, SegmentHeader, Summary};
+use crate::writer::{Home, Segments};
 
 /// The segments of a log, and the cache of those that are open.
 pub(crate) struct Files {
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) log: LogId,
+    pub(crate) home: Home,
     pub(crate) segments: Segments,
-    pub(crate) cache: Arc<Cache>,
 }
 
 /// A place in a segment from which frames can be followed.
@@ -32,16 +32,17 @@ pub(crate) struct Place {
 }
 
 impl Files {
-    /// The segments that hold records from `from` on, each with the base of the next.
-    pub(crate) fn from(&self, from: Position) -> Result<Vec<(Arc<Segment>, Option<Position>)>, ReadError> {
+    /// The segment that holds `position`, and the base of the next one if there is one.
+    pub(crate) fn holding(&self, position: Position) -> Result<(Arc<Segment>, Option<Position>), ReadError> {
         let segments = self.segments.lock();
-        let first = segments.partition_point(|segment| segment.base <= from).checked_sub(1);
-        let first = first.ok_or_else(|| ReadError::Truncated {
-            first: segments.first().map_or(from, |segment| segment.base),
-            wanted: from,
-        })?;
-        let next = |at: usize| segments.get(at + 1).map(|segment| segment.base);
-        Ok((first..segments.len()).map(|at| (segments[at].clone(), next(at))).collect())
+        let after = segments.partition_point(|segment| segment.base <= position);
+        match after.checked_sub(1).and_then(|at| segments.get(at)) {
+            Some(segment) => Ok((segment.clone(), segments.get(after).map(|next| next.base))),
+            None => Err(ReadError::Truncated {
+                first: segments.first().map_or(position, |segment| segment.base),
+                wanted: position,
+            }),
+        }
     }
 
     /// Whether the segment is one of the log's still.
@@ -82,43 +83,78 @@ impl Files {
 
     /// A sealed segment, from the cache or from the disk.
     pub(crate) fn sealed(&self, segment: &Segment) -> Result<Arc<OpenSegment>, ReadError> {
-        match self.cache.get(segment.serial) {
+        match self.home.cache.get(segment.serial) {
             Some(open) => Ok(open),
             None => self.open(segment),
         }
     }
 
     fn open(&self, segment: &Segment) -> Result<Arc<OpenSegment>, ReadError> {
-        let file = self.disk.open(&segment.path, OpenMode::Read).map_err(|error| io_error(segment, error))?;
-        self.index(segment, file)
+        let failed = |error: io::Error| io_error(segment, error);
+        let file = self.home.disk.open(&segment.path, OpenMode::Read).map_err(failed)?;
+        let mut window = Window::new(file.clone()).map_err(failed)?;
+        let header = window.segment_header().map_err(failed)?;
+        let header = header.map_err(|bad| damaged(segment, 0, defect(&bad)))?;
+        let stored = self.stored(segment, &header, &*file).map_err(failed)?;
+        let index = match stored {
+            Some(index) => index,
+            None => self.follow(segment, window, &header)?,
+        };
+        let open = Arc::new(OpenSegment { file, header, index });
+        segment.sum_up((&open.index).into());
+        self.home.cache.put(segment.serial, open.clone());
+        Ok(open)
     }
 
-    /// Forgets what the index said and makes it again from the frames.
+    /// Forgets what the index said, also on disk, and makes it again from the frames.
     pub(crate) fn distrust(&self, segment: &Segment) -> Result<(), ReadError> {
         if segment.growing(|_| ()).is_none() {
-            self.cache.forget(segment.serial);
+            self.home.cache.forget(segment.serial);
+            if self.home.settings.store_indexes {
+                recycle::remove(&*self.home.disk, &index_file::path(segment));
+            }
             self.open(segment)?;
         }
         Ok(())
     }
 
-    /// Follows all frames. A segment that is damaged is indexed up to the damage, which is told when a reader
-    /// comes there.
-    fn index(&self, segment: &Segment, file: Arc<dyn DiskFile>) -> Result<Arc<OpenSegment>, ReadError> {
-        let failed = |error: io::Error| io_error(segment, error);
-        let mut window = Window::new(file.clone()).map_err(failed)?;
-        let header = window.segment_header().map_err(failed)?;
-        let header = header.map_err(|bad| damaged(segment, 0, defect(&bad)))?;
-        let chain = Chain { log: self.log, next: segment.base, epoch: Epoch::default() };
-        let mut scan = Scan::new(window, &header, chain);
+    /// The index as it lies beside the segment.
+    fn stored(
+        &self,
+        segment: &Segment,
+        header: &SegmentHeader,
+        file: &dyn DiskFile,
+    ) -> io::Result<Option<Index>> {
+        match self.end_of(segment) {
+            Some(end) if self.home.settings.store_indexes => {
+                index_file::load(&*self.home.disk, segment, header, end, file.len()?)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The end of a sealed segment.
+    fn end_of(&self, segment: &Segment) -> Option<Position> {
+        let segments = self.segments.lock();
+        let after = segments.partition_point(|listed| listed.base <= segment.base);
+        segments.get(after).map(|successor| successor.base)
+    }
+
+    /// Makes the index by following all frames. A segment that is damaged is indexed up to the damage, which is
+    /// told when a reader comes there.
+    fn follow(&self, segment: &Segment, window: Window, header: &SegmentHeader) -> Result<Index, ReadError> {
+        let chain = Chain { log: self.home.log, next: segment.base, epoch: Epoch::default() };
+        let mut scan = Scan::new(window, header, chain);
         let mut index = Index::new(segment.base);
-        while let Found::Frame { header, payload, .. } = scan.next().map_err(failed)? {
+        while let Found::Frame { header, payload, .. } =
+            scan.next().map_err(|error| io_error(segment, error))?
+        {
             index.add(header.count, header.frame_len(), header.stamp(payload));
         }
-        let open = Arc::new(OpenSegment { file, header, index });
-        segment.sum_up((&open.index).into());
-        self.cache.put(segment.serial, open.clone());
-        Ok(open)
+        if self.home.settings.store_indexes && self.end_of(segment) == Some(index.end) {
+            index_file::store(&*self.home.disk, segment, header, &index);
+        }
+        Ok(index)
     }
 }
 

@@ -29,6 +29,7 @@
 mod batch;
 mod cache;
 mod committer;
+mod compact;
 mod crc;
 mod dir;
 mod disk;
@@ -37,6 +38,8 @@ mod files;
 mod flush;
 mod frame;
 mod index;
+mod index_file;
+mod keeping;
 pub mod limits;
 mod log;
 mod options;
@@ -48,6 +51,8 @@ mod read;
 mod real;
 mod record_batch;
 mod recover;
+mod recycle;
+mod removal;
 mod scan;
 #[cfg(target_os = "linux")]
 mod sched;
@@ -56,9 +61,11 @@ mod signal;
 mod stats;
 mod writer;
 
+pub use compact::{Compacted, Rewrite};
 pub use dir::{DataDir, Recovered, Stepper};
 pub use disk::{Disk, DiskFile, DiskLock, OpenMode};
-pub use error::{AppendError, CommitError, Defect, Failure, OpenError, ReadError};
+pub use error::{AppendError, CommitError, CompactError, Defect, Failure, OpenError, ReadError, RemoveError};
+pub use keeping::{Dropped, SegmentInfo};
 pub use log::{Log, Sink, Ticket};
 pub use options::{Durability, LogOptions, Options, ReplayFrom};
 pub use outcome::Durable;

@@ -27,6 +27,10 @@ pub(crate) const READ_BYTES: usize = 1 << 20;
 pub(crate) const PAGE_READ_BYTES_MIN: usize = 16 << 10;
 /// Bytes of a segment that one entry of its index stands for.
 pub const INDEX_STRIDE_BYTES: u64 = 32 << 10;
+/// Bytes of a block of an index file.
+pub const INDEX_BLOCK_BYTES: usize = 4096;
+/// A longer index file is no index: a segment of 100 GiB has a shorter one.
+pub(crate) const INDEX_BYTES_MAX: u64 = 128 << 20;
 /// Bytes between two calls of [`Replay::progress`](crate::Replay::progress).
 pub(crate) const PROGRESS_BYTES: u64 = 16 << 20;
 /// Threads that help the committer flush, by default.

@@ -51,7 +51,6 @@ pub struct Log {
 /// What a log's handles and the committer share.
 pub(crate) struct Shared {
     pub(crate) id: LogId,
-    pub(crate) settings: LogOptions,
     pub(crate) files: Files,
     pub(crate) signal: Arc<Signal>,
     pub(crate) queue: Mutex<Queue>,
@@ -67,13 +66,12 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     /// Ends the process; for failures outside the committer.
     pub(crate) on_failure: Arc<dyn Fn(Failure) + Send + Sync>,
-    /// One at a time drops the front.
-    dropping: Mutex<()>,
+    /// One at a time drops or compacts segments.
+    pub(crate) housekeeping: Mutex<()>,
 }
 
 /// What a log is made of.
 pub(crate) struct Parts {
-    pub(crate) settings: LogOptions,
     pub(crate) files: Files,
     pub(crate) signal: Arc<Signal>,
     pub(crate) queue: Queue,
@@ -168,7 +166,7 @@ impl Log {
         }
         let files = &self.shared.files;
         let segments = files.segments.lock().clone();
-        Walk { disk: &files.disk, log: files.log, range: from..end, segments }.run(visit)
+        Walk { disk: &files.home.disk, log: files.home.log, range: from..end, segments }.run(visit)
     }
 
     /// Reads the published payloads that hold records at or after `from`, as far as about `bytes_max` bytes of
@@ -213,7 +211,7 @@ impl Log {
 
     /// The log's settings.
     pub fn options(&self) -> &LogOptions {
-        &self.shared.settings
+        &self.shared.files.home.settings
     }
 
     /// Resolves when the record at `position`, which some append was given, is on disk and published, or was
@@ -235,13 +233,6 @@ impl Log {
     /// The position that the next append gets.
     pub fn next_position(&self) -> Position {
         self.shared.queue.lock().next()
-    }
-
-    /// Removes the segments that hold only records below `position`, never the one being written; answers how
-    /// many went. Waits for the disk. A segment that cannot be removed stays, and is tried again by the next
-    /// call.
-    pub fn truncate_front(&self, position: Position) -> std::io::Result<usize> {
-        self.shared.truncate_front(position)
     }
 
     /// Counters and marks.
@@ -266,8 +257,7 @@ impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let published = AtomicU64::new(parts.queue.next().get());
         Shared {
-            id: parts.files.log,
-            settings: parts.settings,
+            id: parts.files.home.log,
             files: parts.files,
             signal: parts.signal,
             queue: Mutex::new(parts.queue),
@@ -279,7 +269,7 @@ impl Shared {
             published,
             counters: Counters::default(),
             on_failure: parts.on_failure,
-            dropping: Mutex::new(()),
+            housekeeping: Mutex::new(()),
         }
     }
 
@@ -323,7 +313,7 @@ impl Shared {
 
     /// When the log's writes are to be flushed, if not before they count.
     pub(crate) fn interval(&self) -> Option<Duration> {
-        match self.settings.durability {
+        match self.files.home.settings.durability {
             Durability::OnCommit => None,
             Durability::Periodic { interval } => Some(interval),
         }
@@ -366,28 +356,18 @@ impl Shared {
         }
     }
 
-    fn truncate_front(&self, position: Position) -> std::io::Result<usize> {
-        let _one_at_a_time = self.dropping.lock();
-        let mut removed = 0;
-        loop {
-            let victim = match self.files.segments.lock().as_slice() {
-                [oldest, next, ..] if next.base <= position => oldest.path.clone(),
-                _ => return Ok(removed),
-            };
-            match self.files.disk.remove(&victim) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            self.files.segments.lock().remove(0);
-            // One flush a removal: were they lost in another order, a gap would remain.
-            let dir = crate::segment::log_dir(self.id);
-            if let Err(error) = self.files.disk.sync_dir(&dir) {
-                let kind = error.kind();
-                (self.on_failure)(Failure::new("flushing", dir, error));
-                return Err(kind.into());
-            }
-            removed += 1;
-        }
+    /// The log is removed: it takes nothing any more, and what waits is refused.
+    pub(crate) fn abandon(&self) {
+        let _nobody_drops_or_compacts = self.housekeeping.lock();
+        let outcomes = {
+            let mut queue = self.queue.lock();
+            queue.close();
+            queue.drain()
+        };
+        self.writer.lock().abandon();
+        let segments = std::mem::take(&mut *self.files.segments.lock());
+        segments.iter().for_each(|segment| self.files.home.cache.forget(segment.serial));
+        outcomes.iter().for_each(|outcome| outcome.decide(Err(CommitError::Removed)));
     }
 
     fn stats(&self) -> Stats {

@@ -92,6 +92,13 @@ impl Durable {
     }
 }
 
+/// Another wait for the same fate.
+impl Clone for Durable {
+    fn clone(&self) -> Self {
+        Durable::new(self.outcome.clone())
+    }
+}
+
 impl Future for Durable {
     type Output = Result<(), CommitError>;
 

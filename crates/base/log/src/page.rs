@@ -58,17 +58,13 @@ pub struct Page {
 pub(crate) fn read_page(files: &Files, range: Range<Position>, bytes_max: usize) -> Result<Page, ReadError> {
     let mut reader =
         Reader { files, page: Page { entries: Vec::new(), next: range.start }, range, bytes_max, bytes: 0 };
-    if reader.range.is_empty() {
-        return Ok(reader.page);
-    }
-    for (segment, successor) in files.from(reader.range.start)? {
-        let end = successor.map_or(reader.range.end, |base| base.min(reader.range.end));
-        match reader.segment(&segment, end) {
-            Ok(Fill::More) if reader.page.next < reader.range.end => {}
-            Ok(_) => break,
+    while reader.page.next < reader.range.end {
+        match reader.some() {
+            Ok(Fill::More) => {}
+            Ok(Fill::Full) => break,
             // What was read is good, and the next page tells what is not.
             Err(_) if !reader.page.entries.is_empty() => break,
-            Err(error) => return Err(reader.excuse(&segment, error)),
+            Err(error) => return Err(error),
         }
     }
     Ok(reader.page)
@@ -97,6 +93,13 @@ struct Cursor {
 }
 
 impl Reader<'_> {
+    /// Adds what the segment holds in which the page goes on.
+    fn some(&mut self) -> Result<Fill, ReadError> {
+        let (segment, successor) = self.files.holding(self.page.next)?;
+        let end = successor.map_or(self.range.end, |base| base.min(self.range.end));
+        self.segment(&segment, end).map_err(|error| self.excuse(&segment, error))
+    }
+
     /// A segment that was dropped meanwhile is no damage.
     fn excuse(&self, segment: &Segment, error: ReadError) -> ReadError {
         if self.files.has(segment) {
@@ -128,7 +131,7 @@ impl Reader<'_> {
     }
 
     fn cursor(&self, place: Place) -> Cursor {
-        let chain = Chain { log: self.files.log, next: place.position, epoch: Epoch::default() };
+        let chain = Chain { log: self.files.home.log, next: place.position, epoch: Epoch::default() };
         Cursor { place, chain }
     }
 
@@ -274,18 +277,33 @@ pub(crate) fn position_for_time(
     range: Range<Position>,
     stamp: i64,
 ) -> Result<Option<Position>, ReadError> {
-    for (segment, successor) in files.from(range.start)? {
-        let Some(near) = files.locate_stamp(&segment, stamp)? else { continue };
+    let mut next = range.start;
+    while next < range.end {
+        let (segment, successor) = files.holding(next)?;
         let end = successor.map_or(range.end, |base| base.min(range.end));
-        let mut next = near;
-        while next < end {
-            let page = read_page(files, next..end, PAGE_READ_BYTES_MIN)?;
-            let late = |entry: &&Entry| entry.is_record_batch && record_batch::stamp(&entry.payload) >= stamp;
-            if let Some(entry) = page.entries.iter().find(late) {
-                return Ok(Some(entry.position));
-            }
-            next = page.next;
+        if let Some(near) = files.locate_stamp(&segment, stamp)?
+            && let Some(found) = first_not_before(files, near..end, stamp)?
+        {
+            return Ok(Some(found));
         }
+        next = end;
+    }
+    Ok(None)
+}
+
+fn first_not_before(
+    files: &Files,
+    range: Range<Position>,
+    stamp: i64,
+) -> Result<Option<Position>, ReadError> {
+    let late = |entry: &&Entry| entry.is_record_batch && record_batch::stamp(&entry.payload) >= stamp;
+    let mut next = range.start;
+    while next < range.end {
+        let page = read_page(files, next..range.end, PAGE_READ_BYTES_MIN)?;
+        if let Some(entry) = page.entries.iter().find(late) {
+            return Ok(Some(entry.position));
+        }
+        next = page.next;
     }
     Ok(None)
 }

@@ -158,7 +158,8 @@ impl Queue {
 
     /// A taken batch is on disk; its buffers come back. Answers whether more is queued.
     pub(crate) fn committed(&mut self, batch: Batch) -> bool {
-        self.inflight_bytes -= batch.bytes;
+        // What was drained meanwhile is not counted any more.
+        self.inflight_bytes = self.inflight_bytes.saturating_sub(batch.bytes);
         self.flying = None;
         let room = SPARE_CHUNKS_MAX.saturating_sub(self.spare.len());
         self.spare.extend(batch.into_spare().take(room));
@@ -219,7 +220,8 @@ impl Queue {
         self.drain()
     }
 
-    fn drain(&mut self) -> Vec<Arc<Outcome>> {
+    /// Lets go of what is queued.
+    pub(crate) fn drain(&mut self) -> Vec<Arc<Outcome>> {
         self.frames = 0;
         self.inflight_bytes = 0;
         self.flying = None;

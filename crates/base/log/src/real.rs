@@ -3,7 +3,7 @@
 //! One `pwritev` a batch and one `fdatasync` a flush. The data directory is created, and its name in its
 //! parent made to last, when missing.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, FileType, OpenOptions, TryLockError};
 use std::io::{self, IoSlice, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,17 @@ fn create_durably(dir: &Path) -> io::Result<()> {
     File::open(parent)?.sync_all()
 }
 
+fn names(dir: &Path, wanted: fn(&FileType) -> bool) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if wanted(&entry.file_type()?) {
+            names.extend(entry.file_name().into_string());
+        }
+    }
+    Ok(names)
+}
+
 impl Disk for RealDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DiskLock>> {
         let path = self.at(path);
@@ -85,14 +96,11 @@ impl Disk for RealDisk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(self.at(dir))? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                names.extend(entry.file_name().into_string());
-            }
-        }
-        Ok(names)
+        names(&self.at(dir), FileType::is_file)
+    }
+
+    fn list_dirs(&self, dir: &Path) -> io::Result<Vec<String>> {
+        names(&self.at(dir), FileType::is_dir)
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
@@ -116,6 +124,10 @@ impl Disk for RealDisk {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(self.at(path))
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(self.at(path))
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

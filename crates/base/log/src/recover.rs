@@ -16,17 +16,21 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::cache::Cache;
+use crate::compact;
 use crate::disk::{Disk, DiskFile, OpenMode, read_up_to_at, write_all_at};
 use crate::error::{Defect, OpenError};
 use crate::frame::Bad;
 use crate::index::Index;
+use crate::index_file;
 use crate::limits::{PROGRESS_BYTES, READ_BYTES, SEGMENT_HEADER_BYTES};
 use crate::options::{LogOptions, ReplayFrom};
 use crate::position::{Epoch, LogId, Position};
 use crate::read::Frame;
+use crate::recycle;
+use crate::removal;
 use crate::scan::{Chain, Found, Scan, Window};
-use crate::segment::{Segment, SegmentHeader};
-use crate::writer::{Active, CreateError, Place, Segments, Writer, create_segment};
+use crate::segment::{self, Segment, SegmentHeader};
+use crate::writer::{Active, CreateError, Home, Segments, Writer, create_segment};
 
 /// Receives what a log holds while it is opened.
 pub trait Replay {
@@ -91,15 +95,17 @@ pub(crate) struct Opened {
 }
 
 /// Opens the log at `place`, handing what it holds from `from` on to `replay`.
-pub(crate) fn open(place: &Place, from: ReplayFrom, replay: &mut dyn Replay) -> Result<Opened, OpenError> {
-    make_dirs(place)?;
-    let files = candidates(place, OpenMode::Write)?;
-    let Survey { kept, leftovers, tail, mut recovery } = survey(place, files, from, replay)?;
+pub(crate) fn open(home: &Home, from: ReplayFrom, replay: &mut dyn Replay) -> Result<Opened, OpenError> {
+    make_dirs(home)?;
+    removal::resume(home)?;
+    tidy(home)?;
+    let files = candidates(home, OpenMode::Write)?;
+    let Survey { kept, leftovers, tail, mut recovery } = survey(home, files, from, replay)?;
     let stale = tail.as_ref().map_or(0, |tail| kept.len() - 1 - tail.index);
-    remove_all(place, leftovers.iter().chain(&kept[kept.len() - stale..]))?;
+    remove_all(home, leftovers.iter().chain(&kept[kept.len() - stale..]))?;
     let (writer, segments) = match tail {
-        Some(tail) => resume(place, &kept, &tail, &mut recovery)?,
-        None => begin(place)?,
+        Some(tail) => resume(home, &kept, &tail, &mut recovery)?,
+        None => begin(home)?,
     };
     Ok(Opened { writer, segments, recovery })
 }
@@ -110,18 +116,19 @@ pub(crate) fn open(place: &Place, from: ReplayFrom, replay: &mut dyn Replay) -> 
 /// All files are opened before any is read, so that it does not matter when the other process drops segments
 /// meanwhile. What was acknowledged before [`open`](Self::open) is there; what came later may or may not be.
 pub struct Peek {
-    place: Place,
+    home: Home,
     files: Vec<Candidate>,
 }
 
 impl Peek {
     /// Opens the files of `log`. A segment that goes between being listed and being opened is [`OpenError::Io`]
-    /// with [`io::ErrorKind::NotFound`], and the caller tries again.
+    /// with [`io::ErrorKind::NotFound`], and the caller tries again; so is one that becomes another segment while it
+    /// is read.
     pub fn open(disk: &Arc<dyn Disk>, log: LogId) -> Result<Self, OpenError> {
-        let place =
-            Place::new(disk.clone(), Arc::default(), LogOptions::journal(), Arc::new(Cache::new(1)), log);
-        let files = candidates(&place, OpenMode::Read)?;
-        Ok(Peek { place, files })
+        let home =
+            Home::new(disk.clone(), Arc::default(), LogOptions::journal(), Arc::new(Cache::new(1)), log);
+        let files = candidates(&home, OpenMode::Read)?;
+        Ok(Peek { home, files })
     }
 
     /// The first record that is there.
@@ -131,7 +138,28 @@ impl Peek {
 
     /// Hands what the log holds from `from` on to `replay`.
     pub fn read(self, from: Position, replay: &mut dyn Replay) -> Result<Recovery, OpenError> {
-        Ok(survey(&self.place, self.files, ReplayFrom::Position(from), replay)?.recovery)
+        let files = self.files.clone();
+        match survey(&self.home, self.files, ReplayFrom::Position(from), replay) {
+            Ok(survey) => Ok(survey.recovery),
+            Err(error) => Err(excuse(&files, error)),
+        }
+    }
+}
+
+/// A file that became another segment while it was read is no damage: it is as if it had gone before it was
+/// opened.
+fn excuse(files: &[Candidate], error: OpenError) -> OpenError {
+    let reused = |file: &Candidate| {
+        let header = file.window().and_then(|mut window| file.header(&mut window));
+        matches!(header, Ok(Ok(header)) if header.base != file.segment.base)
+    };
+    match error {
+        OpenError::Damaged { file: damaged, .. }
+            if files.iter().any(|file| file.segment.path == damaged && reused(file)) =>
+        {
+            io_error("reading", &damaged)(io::ErrorKind::NotFound.into())
+        }
+        other => other,
     }
 }
 
@@ -146,19 +174,19 @@ struct Survey {
 
 /// Reads everything and changes nothing.
 fn survey(
-    place: &Place,
+    home: &Home,
     files: Vec<Candidate>,
     from: ReplayFrom,
     replay: &mut dyn Replay,
 ) -> Result<Survey, OpenError> {
-    let (kept, leftovers) = sort_out(place, files)?;
+    let (kept, leftovers) = sort_out(home, files)?;
     let from = match from {
         ReplayFrom::Start => kept.first().map_or(Position::ZERO, |file| file.segment.base),
         ReplayFrom::Position(position) => position,
         ReplayFrom::Newest => kept.last().map_or(Position::ZERO, |file| file.segment.base),
     };
     let mark = kept.iter().chain(&leftovers).map(|file| file.segment.base).max().unwrap_or_default();
-    let mut reader = Reader::new(place, mark, from, replay);
+    let mut reader = Reader::new(home, mark, from, replay);
     let tail = match kept.is_empty() {
         true => None,
         false => Some(reader.read_all(&kept)?),
@@ -175,16 +203,38 @@ fn survey(
 }
 
 /// Makes the log's folder and its name last, also when an earlier process died between the two.
-fn make_dirs(place: &Place) -> Result<(), OpenError> {
-    let parent = place.dir.parent().unwrap_or(Path::new(""));
-    for (dir, above) in [(parent, Path::new("")), (&*place.dir, parent)] {
-        place.disk.create_dir(dir).map_err(io_error("creating", dir))?;
-        place.disk.sync_dir(above).map_err(io_error("flushing", above))?;
+fn make_dirs(home: &Home) -> Result<(), OpenError> {
+    let parent = home.dir.parent().unwrap_or(Path::new(""));
+    for (dir, above) in [(parent, Path::new("")), (&*home.dir, parent)] {
+        home.disk.create_dir(dir).map_err(io_error("creating", dir))?;
+        home.disk.sync_dir(above).map_err(io_error("flushing", above))?;
     }
-    place.disk.sync_dir(&place.dir).map_err(io_error("flushing", &place.dir))
+    home.disk.sync_dir(&home.dir).map_err(io_error("flushing", &home.dir))
+}
+
+/// Takes dropped segments in for reuse, and removes what a compaction left behind and indexes without a segment.
+fn tidy(home: &Home) -> Result<(), OpenError> {
+    let names = home.disk.list(&home.dir).map_err(io_error("listing", &home.dir))?;
+    for name in &names {
+        let path = home.dir.join(name);
+        let needless = match path.extension().and_then(|extension| extension.to_str()) {
+            Some(recycle::EXTENSION) => !home.pool.adopt(path.clone()),
+            Some(compact::EXTENSION) => true,
+            Some(index_file::EXTENSION) => {
+                let segment = path.with_extension(segment::EXTENSION);
+                !home.settings.store_indexes || !names.iter().any(|name| segment.ends_with(name))
+            }
+            _ => false,
+        };
+        if needless {
+            recycle::remove(&*home.disk, &path);
+        }
+    }
+    Ok(())
 }
 
 /// A segment file as found.
+#[derive(Clone)]
 struct Candidate {
     segment: Arc<Segment>,
     file: Arc<dyn DiskFile>,
@@ -206,26 +256,26 @@ impl Candidate {
     }
 }
 
-fn candidates(place: &Place, mode: OpenMode) -> Result<Vec<Candidate>, OpenError> {
-    let names = place.disk.list(&place.dir).map_err(io_error("listing", &place.dir))?;
-    let mut segments: Vec<_> = names.iter().filter_map(|name| Segment::from_name(&place.dir, name)).collect();
+fn candidates(home: &Home, mode: OpenMode) -> Result<Vec<Candidate>, OpenError> {
+    let names = home.disk.list(&home.dir).map_err(io_error("listing", &home.dir))?;
+    let mut segments: Vec<_> = names.iter().filter_map(|name| Segment::from_name(&home.dir, name)).collect();
     segments.sort_by_key(|segment| segment.base);
-    segments.into_iter().map(|segment| candidate(place, Arc::new(segment), mode)).collect()
+    segments.into_iter().map(|segment| candidate(home, Arc::new(segment), mode)).collect()
 }
 
-fn candidate(place: &Place, segment: Arc<Segment>, mode: OpenMode) -> Result<Candidate, OpenError> {
-    let file = place.disk.open(&segment.path, mode).map_err(io_error("opening", &segment.path))?;
+fn candidate(home: &Home, segment: Arc<Segment>, mode: OpenMode) -> Result<Candidate, OpenError> {
+    let file = home.disk.open(&segment.path, mode).map_err(io_error("opening", &segment.path))?;
     let len = file.len().map_err(io_error("reading", &segment.path))?;
     Ok(Candidate { segment, file, len })
 }
 
 /// Parts the segments to read from those that hold nothing: all empty ones but the newest, and the newest if
 /// its creation was cut short.
-fn sort_out(place: &Place, found: Vec<Candidate>) -> Result<(Vec<Candidate>, Vec<Candidate>), OpenError> {
+fn sort_out(home: &Home, found: Vec<Candidate>) -> Result<(Vec<Candidate>, Vec<Candidate>), OpenError> {
     let newest = found.last().map(|file| file.segment.base);
     let (mut kept, mut leftovers) = (Vec::new(), Vec::new());
     for file in found {
-        let leftover = file.is_empty() && (Some(file.segment.base) != newest || is_stillborn(place, &file)?);
+        let leftover = file.is_empty() && (Some(file.segment.base) != newest || is_stillborn(home, &file)?);
         if leftover { leftovers.push(file) } else { kept.push(file) }
     }
     // Every record below the base was flushed before the file was made: with nothing else left, records are
@@ -243,9 +293,9 @@ fn sort_out(place: &Place, found: Vec<Candidate>) -> Result<(Vec<Candidate>, Vec
 }
 
 /// Whether the empty segment's header never became whole.
-fn is_stillborn(place: &Place, file: &Candidate) -> Result<bool, OpenError> {
+fn is_stillborn(home: &Home, file: &Candidate) -> Result<bool, OpenError> {
     match file.header(&mut file.window()?)? {
-        Ok(header) => Ok(header.log != place.log || header.base != file.segment.base),
+        Ok(header) => Ok(header.log != home.log || header.base != file.segment.base),
         Err(Bad::Defect(_)) => Ok(true),
         Err(Bad::Unsupported(what)) => Err(OpenError::Unsupported { file: file.segment.path.clone(), what }),
     }
@@ -260,6 +310,8 @@ struct Tail {
     chain: Chain,
     /// What stands there instead of a frame.
     defect: Option<Defect>,
+    /// Whether it is a torn write, and not what a recycled file held before.
+    torn: bool,
     index_of_frames: Index,
     /// Where the frames begin that nothing vouches for.
     unvouched_offset: Option<u64>,
@@ -267,7 +319,7 @@ struct Tail {
 
 /// Reads the segments in order.
 struct Reader<'a> {
-    place: &'a Place,
+    home: &'a Home,
     mark: Position,
     from: Position,
     replay: &'a mut dyn Replay,
@@ -278,8 +330,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(place: &'a Place, mark: Position, from: Position, replay: &'a mut dyn Replay) -> Self {
-        Reader { place, mark, from, replay, frames: 0, bytes: 0, bytes_total: 0, bytes_reported: 0 }
+    fn new(home: &'a Home, mark: Position, from: Position, replay: &'a mut dyn Replay) -> Self {
+        Reader { home, mark, from, replay, frames: 0, bytes: 0, bytes_total: 0, bytes_reported: 0 }
     }
 
     fn read_all(&mut self, files: &[Candidate]) -> Result<Tail, OpenError> {
@@ -320,7 +372,7 @@ impl<'a> Reader<'a> {
         let mut window = file.window()?;
         let header = self.header(file, &mut window)?;
         let epoch = before.map_or(Epoch::default(), |chain| chain.epoch);
-        let chain = Chain { log: self.place.log, next: file.segment.base, epoch };
+        let chain = Chain { log: self.home.log, next: file.segment.base, epoch };
         let mut scan = Scan::new(window, &header, chain);
         let mut unvouched = VecDeque::new();
         let mut index_of_frames = Index::new(file.segment.base);
@@ -350,12 +402,13 @@ impl<'a> Reader<'a> {
         self.bytes += file.len;
         // A bad frame at the end of a segment whose successor carries on without a gap took no record along.
         let successor = files.get(index + 1).map(|file| file.segment.base);
+        let mut torn = defect.is_some();
         if let Some(defect) = defect
             && successor != Some(chain.next)
         {
-            self.judge(file, scan, defect)?;
+            torn = self.judge(file, scan, defect)? || !header.recycled;
         }
-        Ok(Tail { index, header, offset, chain, defect, index_of_frames, unvouched_offset })
+        Ok(Tail { index, header, offset, chain, defect, torn, index_of_frames, unvouched_offset })
     }
 
     /// A segment that may hold frames has a header that was flushed before them: it is whole, or damaged.
@@ -365,21 +418,21 @@ impl<'a> Reader<'a> {
             Err(Bad::Unsupported(what)) => return Err(unsupported(file, what)),
             Err(Bad::Defect(defect)) => return Err(self.damaged(file, 0, defect, file.segment.base)),
         };
-        if header.log != self.place.log || header.base != file.segment.base {
+        if header.log != self.home.log || header.base != file.segment.base {
             return Err(self.damaged(file, 0, Defect::Foreign, file.segment.base));
         }
         Ok(header)
     }
 
-    /// Damage, or a torn tail.
-    fn judge(&mut self, file: &Candidate, scan: Scan, defect: Defect) -> Result<(), OpenError> {
+    /// Damage, or the end. Answers whether there are signs of a torn write.
+    fn judge(&mut self, file: &Candidate, scan: Scan, defect: Defect) -> Result<bool, OpenError> {
         let (offset, position) = (scan.offset, scan.chain.next);
-        let marked = scan.marks_after().map_err(io_error("reading", &file.segment.path))?;
-        self.mark = self.mark.max(marked);
+        let aftermath = scan.aftermath().map_err(io_error("reading", &file.segment.path))?;
+        self.mark = self.mark.max(aftermath.mark);
         if position < self.mark {
             return Err(self.damaged(file, offset, defect, position));
         }
-        Ok(())
+        Ok(aftermath.has_frames)
     }
 
     fn deliver(&mut self, frame: Frame<'_>) -> Result<(), OpenError> {
@@ -411,7 +464,7 @@ impl<'a> Reader<'a> {
 
 /// Cuts the torn tail off, makes what nothing vouches for last, and takes up writing at the end.
 fn resume(
-    place: &Place,
+    home: &Home,
     files: &[Candidate],
     tail: &Tail,
     recovery: &mut Recovery,
@@ -420,7 +473,7 @@ fn resume(
     let path = &file.segment.path;
     if file.len > tail.offset {
         file.file.set_len(tail.offset).map_err(io_error("cutting", path))?;
-        recovery.repair = Some(Repair {
+        recovery.repair = tail.torn.then(|| Repair {
             file: path.clone(),
             offset: tail.offset,
             bytes: file.len - tail.offset,
@@ -436,7 +489,7 @@ fn resume(
     let active =
         Active::new(file.segment.clone(), file.file.clone(), tail.header, tail.index_of_frames.clone());
     let epoch = tail.chain.epoch.max(tail.header.epoch).next();
-    let mut writer = Writer::new(place.clone(), segments.clone(), active, epoch, tail.chain.next);
+    let mut writer = Writer::new(home.clone(), segments.clone(), active, epoch, tail.chain.next);
     if tail.unvouched_offset.is_some() {
         writer = writer.unvouched();
         writer.close_off()?;
@@ -444,7 +497,7 @@ fn resume(
     Ok((writer, segments))
 }
 
-/// Writes bytes in place again. A process that died after a failed flush may have left them in the page
+/// Writes bytes in home again. A process that died after a failed flush may have left them in the page
 /// cache, marked clean although the disk does not have them; only writing makes the next flush speak for
 /// them.
 fn write_again(file: &dyn DiskFile, mut offset: u64, end: u64) -> io::Result<()> {
@@ -461,31 +514,31 @@ fn write_again(file: &dyn DiskFile, mut offset: u64, end: u64) -> io::Result<()>
 }
 
 /// Creates the first segment of a log.
-fn begin(place: &Place) -> Result<(Writer, Segments), OpenError> {
+fn begin(home: &Home) -> Result<(Writer, Segments), OpenError> {
     let epoch = Epoch(1);
     let base = Position::ZERO;
-    let salt = (place.options.salt)();
-    let header = SegmentHeader { log: place.log, generation: 1, salt, base, epoch, recycled: false };
-    let active = create_segment(place, header).map_err(|error| match error {
-        CreateError::Later(source) => io_error("creating", &Segment::new(&place.dir, base).path)(source),
+    let salt = (home.options.salt)();
+    let header = SegmentHeader { log: home.log, generation: 1, salt, base, epoch, recycled: false };
+    let active = create_segment(home, header).map_err(|error| match error {
+        CreateError::Later(source) => io_error("creating", &Segment::new(&home.dir, base).path)(source),
         CreateError::Failed(failure) => failure.into(),
     })?;
     let segments = Arc::new(Mutex::new(vec![active.segment.clone()]));
-    Ok((Writer::new(place.clone(), segments.clone(), active, epoch, base), segments))
+    Ok((Writer::new(home.clone(), segments.clone(), active, epoch, base), segments))
 }
 
-fn remove_all<'a>(place: &Place, files: impl Iterator<Item = &'a Candidate>) -> Result<(), OpenError> {
+fn remove_all<'a>(home: &Home, files: impl Iterator<Item = &'a Candidate>) -> Result<(), OpenError> {
     for file in files {
-        place.disk.remove(&file.segment.path).map_err(io_error("removing", &file.segment.path))?;
+        home.disk.remove(&file.segment.path).map_err(io_error("removing", &file.segment.path))?;
     }
-    place.disk.sync_dir(&place.dir).map_err(io_error("flushing", &place.dir))
+    home.disk.sync_dir(&home.dir).map_err(io_error("flushing", &home.dir))
 }
 
 fn unsupported(file: &Candidate, what: String) -> OpenError {
     OpenError::Unsupported { file: file.segment.path.clone(), what }
 }
 
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
     let path = path.to_owned();
     move |source| OpenError::Io { action, path, source }
 }

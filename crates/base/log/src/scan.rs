@@ -2,7 +2,7 @@
 //!
 //! A scan reads about a megabyte at a time, lends each payload out of that buffer, and checks every rule of
 //! `docs/log-format.md` ("when a frame is valid"). Its memory is the buffer, or one frame if that is larger.
-//! [`marks_after`] looks past a bad frame for anything that still vouches for what came before.
+//! [`Scan::aftermath`] looks past a bad frame for anything that still vouches for what came before.
 
 use std::io;
 use std::sync::Arc;
@@ -151,19 +151,29 @@ impl Scan {
         Ok(header.and_then(|header| self.chain.check(&header).map(|()| header).map_err(Bad::from)))
     }
 
-    /// The highest durable mark of any frame header at or after the scan's place.
-    pub(crate) fn marks_after(mut self) -> io::Result<Position> {
-        let mut highest = Position::ZERO;
+    /// What any frame header at or after the scan's place says.
+    pub(crate) fn aftermath(mut self) -> io::Result<Aftermath> {
+        let mut aftermath = Aftermath::default();
         let mut offset = self.offset.next_multiple_of(FRAME_ALIGN_BYTES as u64);
         while let Some(bytes) = self.window.array::<FRAME_HEADER_BYTES>(offset)? {
             if bytes[..4] == frame::MAGIC
                 && let Ok(header) = Header::decode(&bytes, self.seed)
                 && header.log == self.chain.log
             {
-                highest = highest.max(header.mark);
+                aftermath.mark = aftermath.mark.max(header.mark);
+                aftermath.has_frames = true;
             }
             offset += FRAME_ALIGN_BYTES as u64;
         }
-        Ok(highest)
+        Ok(aftermath)
     }
+}
+
+/// What lies behind the first frame that is not valid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Aftermath {
+    /// The highest durable mark.
+    pub(crate) mark: Position,
+    /// Whether there is a frame header of this segment.
+    pub(crate) has_frames: bool,
 }

@@ -21,7 +21,8 @@ const RECYCLED: u16 = 1;
 const COVERED: usize = 60;
 /// Bytes of the block that carry the header; the rest is zero.
 pub(crate) const HEADER_BYTES: usize = 64;
-const SUFFIX: &str = ".seg";
+/// The name of a segment has this extension.
+pub(crate) const EXTENSION: &str = "seg";
 
 /// A segment of a log: where it begins, where it lies, and, while it is written, where its frames are.
 pub(crate) struct Segment {
@@ -62,7 +63,7 @@ impl Segment {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         Segment {
             base,
-            path: dir.join(format!("{:020}{SUFFIX}", base.get())),
+            path: dir.join(format!("{:020}.{EXTENSION}", base.get())),
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             growing: Mutex::default(),
             summary: OnceLock::new(),
@@ -97,7 +98,7 @@ impl Segment {
 
     /// The segment with this file name, if it is the name of one.
     pub(crate) fn from_name(dir: &Path, name: &str) -> Option<Self> {
-        let digits = name.strip_suffix(SUFFIX)?;
+        let digits = name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
         if digits.len() != 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
@@ -105,9 +106,18 @@ impl Segment {
     }
 }
 
+/// The folder of all logs.
+pub(crate) const LOGS: &str = "log";
+
 /// The folder of a log.
 pub(crate) fn log_dir(log: LogId) -> PathBuf {
-    Path::new("log").join(log.to_string())
+    Path::new(LOGS).join(log.to_string())
+}
+
+/// The log with this folder name, if it is the name of one.
+pub(crate) fn log_from_name(name: &str) -> Option<LogId> {
+    let id = LogId(u64::from_str_radix(name, 16).ok()?);
+    (id.to_string() == name).then_some(id)
 }
 
 /// The fields of a segment's header.

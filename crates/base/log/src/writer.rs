@@ -17,9 +17,11 @@ use crate::disk::{Disk, DiskFile, OpenMode, is_no_space, write_all_at};
 use crate::error::{Chain, Failure};
 use crate::frame::{Header, Kind};
 use crate::index::Index;
+use crate::index_file;
 use crate::options::{LogOptions, Options};
 use crate::position::{Epoch, LogId, Position};
 use crate::record_batch::NO_STAMP;
+use crate::recycle::{self, Pool};
 use crate::segment::{Growing, Segment, SegmentHeader, log_dir};
 
 /// The segments of a log, oldest first; shared with its readers.
@@ -27,16 +29,17 @@ pub(crate) type Segments = Arc<Mutex<Vec<Arc<Segment>>>>;
 
 /// Where and how a log writes.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct Home {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) options: Arc<Options>,
     pub(crate) settings: LogOptions,
     pub(crate) cache: Arc<Cache>,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) log: LogId,
     pub(crate) dir: PathBuf,
 }
 
-impl Place {
+impl Home {
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         options: Arc<Options>,
@@ -44,10 +47,11 @@ impl Place {
         cache: Arc<Cache>,
         log: LogId,
     ) -> Self {
-        Place { disk, options, settings, cache, log, dir: log_dir(log) }
+        let pool = Arc::new(Pool::new(settings.recycled_segments_max));
+        Home { disk, options, settings, cache, pool, log, dir: log_dir(log) }
     }
 
-    fn segment_bytes(&self) -> u64 {
+    pub(crate) fn segment_bytes(&self) -> u64 {
         self.settings.segment_bytes.unwrap_or(self.options.segment_bytes)
     }
 }
@@ -144,7 +148,7 @@ pub(crate) enum CreateError {
 }
 
 pub(crate) struct Writer {
-    place: Place,
+    home: Home,
     segments: Segments,
     active: Active,
     epoch: Epoch,
@@ -157,14 +161,16 @@ pub(crate) struct Writer {
     /// Records were written since the last closing marker.
     unclosed: bool,
     roll_warned: bool,
+    /// The log is removed: there is nothing to write to.
+    abandoned: bool,
 }
 
 impl Writer {
-    pub(crate) fn new(place: Place, segments: Segments, active: Active, epoch: Epoch, end: Position) -> Self {
+    pub(crate) fn new(home: Home, segments: Segments, active: Active, epoch: Epoch, end: Position) -> Self {
         let (flushed, epoch_now) = (AtomicU64::new(end.get()), AtomicU64::new(epoch.0));
         let marks = Marks { flushed, epoch: epoch_now, flushes: AtomicU64::new(0) };
         Writer {
-            place,
+            home,
             segments,
             active,
             epoch,
@@ -174,7 +180,14 @@ impl Writer {
             writes_flushed: 0,
             unclosed: false,
             roll_warned: false,
+            abandoned: false,
         }
+    }
+
+    /// From now on nothing is written, and that is called a success.
+    pub(crate) fn abandon(&mut self) {
+        self.abandoned = true;
+        self.active.segment.seal();
     }
 
     /// For a writer whose last frames nothing vouches for yet.
@@ -189,6 +202,9 @@ impl Writer {
     /// Writes the batch behind what is there; it lasts after the next [`flush`](Self::flush).
     pub(crate) fn write(&mut self, batch: &mut Batch) -> Result<(), WriteError> {
         debug_assert_eq!(batch.first, self.written, "batches are written in order");
+        if self.abandoned {
+            return Ok(());
+        }
         self.roll_if_full()?;
         batch.seal(self.epoch, self.marks.flushed(), self.active.seed);
         self.write_pieces(&mut batch.pieces(), batch.bytes)?;
@@ -244,6 +260,7 @@ impl Writer {
 
     /// Cuts off what a refused write left, so that no later reader finds it.
     pub(crate) fn rewind(&mut self) -> Result<(), Failure> {
+        self.home.pool.clear(&*self.home.disk);
         let file = &self.active.file;
         file.set_len(self.active.end_offset).map_err(|error| self.failure("cutting", error))?;
         file.sync_all().map_err(|error| self.failure("flushing", error))?;
@@ -256,11 +273,11 @@ impl Writer {
     /// Says on disk that everything before is on disk, unless that is said already. A full disk leaves it
     /// unsaid.
     pub(crate) fn close_off(&mut self) -> Result<(), Failure> {
-        if !self.unclosed {
+        if !self.unclosed || self.abandoned {
             return Ok(());
         }
         self.flush()?;
-        let marker = closing_marker(self.place.log, self.epoch, self.written).encode(self.active.seed);
+        let marker = closing_marker(self.home.log, self.epoch, self.written).encode(self.active.seed);
         self.unclosed = false;
         match self.write_pieces(&mut [IoSlice::new(&marker)], marker.len()) {
             Ok(()) => {
@@ -273,7 +290,7 @@ impl Writer {
     }
 
     fn roll_if_full(&mut self) -> Result<(), Failure> {
-        if self.active.end_offset < self.place.segment_bytes() {
+        if self.active.end_offset < self.home.segment_bytes() {
             return Ok(());
         }
         self.roll()
@@ -281,11 +298,11 @@ impl Writer {
 
     /// Begins a new segment unless the old one is empty.
     pub(crate) fn roll(&mut self) -> Result<(), Failure> {
-        if !self.active.has_records {
+        if !self.active.has_records || self.abandoned {
             return Ok(());
         }
         self.flush()?;
-        match create_segment(&self.place, self.next_header()) {
+        match create_segment(&self.home, self.next_header()) {
             Ok(active) => {
                 self.segments.lock().push(active.segment.clone());
                 let sealed = std::mem::replace(&mut self.active, active);
@@ -304,15 +321,18 @@ impl Writer {
     /// The segment is not written any more, and likely to be read soon.
     fn seal(&self, segment: &Segment) {
         if let Some(grown) = segment.seal() {
-            self.place.cache.put(segment.serial, Arc::new(grown.into()));
+            if self.home.settings.store_indexes {
+                index_file::store(&*self.home.disk, segment, &grown.header, &grown.index);
+            }
+            self.home.cache.put(segment.serial, Arc::new(grown.into()));
         }
     }
 
     fn next_header(&self) -> SegmentHeader {
         SegmentHeader {
-            log: self.place.log,
+            log: self.home.log,
             generation: self.active.generation + 1,
-            salt: (self.place.options.salt)(),
+            salt: (self.home.options.salt)(),
             base: self.written,
             epoch: self.epoch,
             recycled: false,
@@ -321,7 +341,7 @@ impl Writer {
 
     fn warn_roll(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.roll_warned, true) {
-            tracing::warn!(log = %self.place.log, error = %Chain(error), "no new segment; the old one grows on");
+            tracing::warn!(log = %self.home.log, error = %Chain(error), "no new segment; the old one grows on");
         }
     }
 
@@ -336,42 +356,75 @@ pub(crate) fn closing_marker(log: LogId, epoch: Epoch, end: Position) -> Header 
     Header { kind, log, epoch, base: end, mark: end, count: 0, payload_len: 0, payload_crc: 0 }
 }
 
-/// Creates a segment and makes its header and its name last.
-pub(crate) fn create_segment(place: &Place, header: SegmentHeader) -> Result<Active, CreateError> {
-    let segment = Arc::new(Segment::new(&place.dir, header.base));
-    let created = place
+/// Creates a segment, out of a dropped one if there is one, and makes its header and its name last.
+pub(crate) fn create_segment(home: &Home, header: SegmentHeader) -> Result<Active, CreateError> {
+    match home.pool.take() {
+        Some(old) => {
+            let header = SegmentHeader { recycled: true, ..header };
+            let segment = Arc::new(Segment::new(&home.dir, header.base));
+            let file = write_over(home, &old, &segment, header)?;
+            Ok(Active::new(segment, file, header, Index::new(header.base)))
+        }
+        None => {
+            let segment = Arc::new(Segment::new(&home.dir, header.base));
+            let file = create(home, &segment, header)?;
+            Ok(Active::new(segment, file, header, Index::new(header.base)))
+        }
+    }
+}
+
+fn create(home: &Home, segment: &Segment, header: SegmentHeader) -> Result<Arc<dyn DiskFile>, CreateError> {
+    let created = home
         .disk
         .open(&segment.path, OpenMode::CreateNew)
         .and_then(|file| write_all_at(&*file, &mut [IoSlice::new(&header.encode())], 0).map(|()| file));
     let file = match created {
         Ok(file) => file,
         Err(error) => {
+            // If that fails too, recovery knows an empty segment off the end for a leftover.
             if error.kind() != io::ErrorKind::AlreadyExists {
-                abandon(place, &segment.path);
+                recycle::remove(&*home.disk, &segment.path);
             }
             return Err(CreateError::Later(error));
         }
     };
-    if place.options.preallocate {
+    if home.options.preallocate {
         // Advice: a file system that cannot, or has no room, grows the file as it is written.
-        let _ = file.preallocate(place.segment_bytes());
+        let _ = file.preallocate(home.segment_bytes());
     }
-    let failed = |action, path: &Path| {
-        let path = path.to_owned();
-        move |error| CreateError::Failed(Failure::new(action, path, error))
-    };
     file.sync_all().map_err(failed("flushing", &segment.path))?;
-    place.disk.sync_dir(&place.dir).map_err(failed("flushing", &place.dir))?;
-    Ok(Active::new(segment, file, header, Index::new(header.base)))
+    home.disk.sync_dir(&home.dir).map_err(failed("flushing", &home.dir))?;
+    Ok(file)
 }
 
-/// Removes what a failed creation left. If that fails too, recovery knows an empty segment off the end for a
-/// leftover.
-fn abandon(place: &Place, path: &Path) {
-    match place.disk.remove(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(path = %path.display(), error = %Chain(&error), "an unused segment stays behind");
+/// Makes the segment of a dropped one. The header is on disk before the file has the segment's name, so a
+/// segment as long as this has a whole header whatever happens.
+fn write_over(
+    home: &Home,
+    old: &Path,
+    segment: &Segment,
+    header: SegmentHeader,
+) -> Result<Arc<dyn DiskFile>, CreateError> {
+    let written = home
+        .disk
+        .open(old, OpenMode::Write)
+        .and_then(|file| write_all_at(&*file, &mut [IoSlice::new(&header.encode())], 0).map(|()| file));
+    let file = match written {
+        Ok(file) => file,
+        Err(error) => {
+            recycle::remove(&*home.disk, old);
+            return Err(CreateError::Later(error));
         }
-        _ => {}
+    };
+    file.sync_data().map_err(failed("flushing", old))?;
+    if let Err(error) = home.disk.rename(old, &segment.path) {
+        recycle::remove(&*home.disk, old);
+        return Err(CreateError::Later(error));
     }
+    home.disk.sync_dir(&home.dir).map_err(failed("flushing", &home.dir))?;
+    Ok(file)
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CreateError {
+    move |error| CreateError::Failed(Failure::new(action, path, error))
 }

@@ -93,6 +93,13 @@ impl SimDisk {
         Some(inner.storage.inodes[node].live.clone())
     }
 
+    /// Removes a file as if it had never been there; that lasts. To plant damage.
+    pub fn remove_for_good(&self, path: &Path) {
+        let storage = &mut self.inner.lock().storage;
+        storage.live.apply(&NameChange::Remove(path.to_owned()));
+        storage.lasting.apply(&NameChange::Remove(path.to_owned()));
+    }
+
     /// Replaces the content of a file that exists, or creates it (and its directories); it lasts. To plant
     /// damage.
     pub fn plant(&self, path: &Path, content: Vec<u8>) {
@@ -220,6 +227,16 @@ impl Disk for SimDisk {
         Ok(files.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
     }
 
+    fn list_dirs(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let inner = self.inner.lock();
+        inner.alive()?;
+        if !inner.storage.live.has_dir(dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let dirs = inner.storage.live.dirs.iter().filter(|path| path.parent() == Some(dir));
+        Ok(dirs.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         let mut inner = self.inner.lock();
         let node = match mode {
@@ -242,6 +259,18 @@ impl Disk for SimDisk {
         let dead = inner.storage.inodes[node].live.clone();
         inner.storage.graveyard.push(dead);
         Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let mut inner = self.inner.lock();
+        inner.alive()?;
+        if !inner.storage.live.has_dir(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        if inner.storage.live.has_content(path) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        inner.change(OpKind::RemoveDir, path, NameChange::RemoveDir(path.to_owned()))
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

@@ -14,6 +14,8 @@ pub enum OpKind {
     Rename,
     /// A file is removed.
     Remove,
+    /// An empty directory is removed.
+    RemoveDir,
     /// A file's bytes are written.
     Write,
     /// A file's length is set.

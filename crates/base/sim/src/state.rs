@@ -88,10 +88,18 @@ impl Names {
         path.as_os_str().is_empty() || self.dirs.contains(path)
     }
 
+    /// Whether the directory holds anything.
+    pub(crate) fn has_content(&self, dir: &Path) -> bool {
+        self.dirs.iter().chain(self.files.keys()).any(|path| path.parent() == Some(dir))
+    }
+
     pub(crate) fn apply(&mut self, change: &NameChange) {
         match change {
             NameChange::Dir(path) => {
                 self.dirs.insert(path.clone());
+            }
+            NameChange::RemoveDir(path) => {
+                self.dirs.remove(path);
             }
             NameChange::Set(path, node) => {
                 self.files.insert(path.clone(), *node);
@@ -121,6 +129,7 @@ impl Names {
 #[derive(Clone, Debug)]
 pub(crate) enum NameChange {
     Dir(PathBuf),
+    RemoveDir(PathBuf),
     Set(PathBuf, Node),
     Remove(PathBuf),
     Rename(PathBuf, PathBuf, Node),
@@ -130,7 +139,10 @@ impl NameChange {
     /// Whether a flush of `dir` makes the change last.
     pub(crate) fn is_in(&self, dir: &Path) -> bool {
         let path = match self {
-            NameChange::Dir(path) | NameChange::Set(path, _) | NameChange::Remove(path) => path,
+            NameChange::Dir(path)
+            | NameChange::RemoveDir(path)
+            | NameChange::Set(path, _)
+            | NameChange::Remove(path) => path,
             NameChange::Rename(_, to, _) => to,
         };
         path.parent() == Some(dir)

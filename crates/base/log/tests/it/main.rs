@@ -9,6 +9,7 @@ mod damage;
 mod drill;
 mod faults;
 mod golden;
+mod keeping;
 mod kill;
 mod power_cut;
 mod support;
