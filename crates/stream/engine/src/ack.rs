@@ -36,6 +36,23 @@ impl Ack {
         Ack { state: State::Log(durable), admitted }
     }
 
+    /// Another wait for the same fate.
+    pub(crate) fn twin(&self) -> Self {
+        let state = match &self.state {
+            State::Done(fate) => State::Done(*fate),
+            State::Log(durable) => State::Log(durable.clone()),
+        };
+        Ack { state, admitted: None }
+    }
+
+    /// What is known by now.
+    pub(crate) fn fate(&mut self) -> Option<Result<(), CommitFailure>> {
+        match Pin::new(self).poll(&mut Context::from_waker(std::task::Waker::noop())) {
+            Poll::Ready(fate) => Some(fate),
+            Poll::Pending => None,
+        }
+    }
+
     /// Whether it is known already to count.
     pub fn is_ready(&self) -> bool {
         matches!(self.state, State::Done(_))

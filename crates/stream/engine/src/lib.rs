@@ -26,6 +26,7 @@ mod checked;
 mod cursor;
 mod error;
 pub mod groups;
+mod journal;
 pub mod limits;
 mod open;
 mod options;

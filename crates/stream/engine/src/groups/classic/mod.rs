@@ -1,0 +1,5 @@
+//! Kafka's classic group protocol.
+
+mod types;
+
+pub use types::{ClassicError, JoinRequest, Joined, JoinedMember, Leaving, MemberRef, SyncRequest, Synced};
