@@ -49,3 +49,54 @@ const _: () = assert!(MTU_LOOPBACK <= MTU_SEGMENTED_MAX && (MTU_SEGMENTED_MAX as
 
 /// Byte streams that a client may open on one QUIC connection; each is answered in its own order.
 pub(crate) const LANES_MAX: u32 = 64;
+
+/// Bytes that a worker reads from a TCP socket at a time.
+pub(crate) const READ_BYTES: usize = 256 << 10;
+
+/// Packets' worth of data taken from a QUIC stream at a time.
+pub(crate) const PIECES_MAX: usize = 64;
+
+/// Bytes that are encrypted before they are written to a TCP socket.
+pub(crate) const TLS_WRITE_BYTES: usize = 256 << 10;
+
+/// Pieces of the outbox that are encrypted in one pass.
+pub(crate) const SLICES_MAX: usize = 64;
+
+/// Bytes of the buffer that small frames are gathered in.
+pub(crate) const OPEN_BYTES: usize = 16 << 10;
+
+/// Bytes of a body from where on sharing it is cheaper than copying it.
+pub(crate) const SHARED_BYTES_LEAST: usize = 1024;
+
+/// Threads of one worker that read pages from the disk and make and delete streams, at most. They end when idle.
+pub(crate) const BLOCKING_THREADS_MAX: usize = 4;
+
+/// Rounds of reading, answering and writing that a connection has in a row before others have their turn.
+pub(crate) const ROUNDS_MAX: usize = 8;
+
+/// Milliseconds for which a connection that said goodbye waits for its peer to close.
+pub(crate) const LINGER_MS: u64 = 1000;
+
+/// Bytes of a frame from where on it gets a buffer of its own.
+pub(crate) const FRAME_ALONE_BYTES: usize = 32 << 10;
+
+/// The smallest limit that a client may put on the frames that it takes.
+pub(crate) const FRAME_BYTES_LEAST: u32 = 64 << 10;
+
+/// Requests of one byte stream whose answers take their time, at most; more are refused.
+pub(crate) const TASKS_MAX: usize = 1024;
+
+/// Acknowledgements that one byte stream waits for, at most; until some have come, no more requests are read.
+pub(crate) const ACKS_MAX: usize = 16_384;
+
+/// Streams that are open for publishing on one byte stream.
+pub(crate) const HANDLES_MAX: usize = 4096;
+
+/// What a publish counts for beside its bytes: the books that are kept until its acknowledgement.
+pub(crate) const PUBLISH_OVERHEAD_BYTES: usize = 256;
+
+/// Cursors of one byte stream: one for each shard of each subscription.
+pub(crate) const CURSORS_MAX: usize = 65_536;
+
+/// Pages that are read from the disk for one byte stream at a time.
+pub(crate) const DISK_READS_MAX: usize = 2;
