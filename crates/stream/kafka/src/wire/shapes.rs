@@ -124,9 +124,6 @@ pub(crate) const DELETE_TOPICS: &[Field] =
 pub(crate) const CREATE_PARTITIONS: &[Field] =
     &[all(Kind::Structs(&[all(TEXT), all(I32), all(Kind::Structs(&[all(I32S)]))])), all(I32), all(BOOL)];
 
-pub(crate) const DELETE_RECORDS: &[Field] =
-    &[all(Kind::Structs(&[all(TEXT), all(Kind::Structs(&[all(I32), all(I64)]))])), all(I32)];
-
 pub(crate) const DESCRIBE_CONFIGS: &[Field] =
     &[all(Kind::Structs(&[all(I8), all(TEXT), all(TEXTS)])), all(BOOL), since(3, BOOL)];
 
@@ -143,3 +140,23 @@ pub(crate) const DESCRIBE_CLUSTER: &[Field] = &[all(BOOL), since(1, I8), since(2
 pub(crate) const SASL_HANDSHAKE: &[Field] = &[all(TEXT)];
 
 pub(crate) const SASL_AUTHENTICATE: &[Field] = &[all(BYTES)];
+
+#[cfg(test)]
+mod tests {
+    use crate::api::table::find;
+    use crate::samples::bodies;
+    use crate::wire::shape::check;
+
+    #[test]
+    fn every_shape_fits_what_the_codec_writes() {
+        for (key, version, body) in bodies() {
+            let api = find(key as i16).unwrap();
+            let walk = |body: &[u8]| check(api.shape, version, api.is_flexible(version), body);
+            assert_eq!(walk(&body), Ok(()), "{key:?} {version}");
+            for cut in 0..body.len() {
+                assert!(walk(&body[..cut]).is_err(), "{key:?} {version} cut at {cut}");
+            }
+            assert!(walk(&[&body[..], b"!"].concat()).is_err(), "{key:?} {version}");
+        }
+    }
+}
