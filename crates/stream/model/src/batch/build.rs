@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::header::{ATTRIBUTES_AT, Attributes, BatchHeader, Compression, HEADER_LEN};
+use super::header::{ATTRIBUTES_AT, Attributes, BatchHeader, CRC_AT, Compression, HEADER_LEN};
 use super::records::Record;
 use super::varint::{len_long, put_long};
 use crate::limits::{BATCH_BYTES_DEFAULT, HEADERS_PER_RECORD_MAX, RECORDS_PER_BATCH_MAX};
@@ -177,10 +177,8 @@ pub(super) fn seal(mut header: BatchHeader, plain: BytesMut) -> Result<Bytes, Co
     if let Some(head) = batch.first_chunk_mut() {
         header.write(head);
     }
-    header.crc = crc32c::crc32c(&batch[ATTRIBUTES_AT..]);
-    if let Some(head) = batch.first_chunk_mut() {
-        header.write(head);
-    }
+    let crc = crc32c::crc32c(&batch[ATTRIBUTES_AT..]);
+    batch[CRC_AT..ATTRIBUTES_AT].copy_from_slice(&crc.to_be_bytes());
     Ok(batch.freeze())
 }
 

@@ -16,11 +16,11 @@ const ZSTD_LEVEL: i32 = 3;
 pub(super) fn inflate(compression: Compression, input: &[u8], max: usize) -> Result<Vec<u8>, BatchError> {
     match compression {
         Compression::None => Ok(input.to_vec()),
-        Compression::Gzip => read(compression, flate2::read::MultiGzDecoder::new(input), max),
+        Compression::Gzip => read(compression, flate2::read::MultiGzDecoder::new(input), input.len(), max),
         Compression::Snappy => unsnap(input, max),
-        Compression::Lz4 => read(compression, lz4_flex::frame::FrameDecoder::new(input), max),
+        Compression::Lz4 => read(compression, lz4_flex::frame::FrameDecoder::new(input), input.len(), max),
         Compression::Zstd => match zstd::stream::read::Decoder::with_buffer(input) {
-            Ok(decoder) => read(compression, decoder, max),
+            Ok(decoder) => read(compression, decoder, input.len(), max),
             Err(_) => Err(BatchError::Damaged(compression)),
         },
     }
@@ -45,9 +45,15 @@ pub(super) fn deflate(compression: Compression, input: &[u8]) -> io::Result<Vec<
     }
 }
 
-/// Reads to the end, and one byte further than allowed to know that it is too much.
-fn read(compression: Compression, decoder: impl Read, max: usize) -> Result<Vec<u8>, BatchError> {
-    let mut out = Vec::new();
+/// Reads to the end, and one byte further than allowed to know that it is too much. What is set aside at first follows
+/// from the bytes that are there, and not from what they claim.
+fn read(
+    compression: Compression,
+    decoder: impl Read,
+    packed: usize,
+    max: usize,
+) -> Result<Vec<u8>, BatchError> {
+    let mut out = Vec::with_capacity(packed.saturating_mul(4).min(max));
     let read = decoder.take(max as u64 + 1).read_to_end(&mut out);
     match read {
         _ if out.len() > max => Err(BatchError::Inflated(max)),

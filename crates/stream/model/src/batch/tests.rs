@@ -254,9 +254,21 @@ fn producers_are_checked() {
     };
     producer(1, -1, 0);
     producer(1, 0, -1);
-    producer(-1, 0, 0);
     producer(-2, -1, -1);
     producer(i64::MIN, i16::MIN, i32::MIN);
+}
+
+/// kafkajs leaves zeros beside the producer id that says that there is none; Sarama has left the largest time unset.
+#[test]
+fn what_clients_leave_unset_is_taken() {
+    let mut bytes = built(&golden_records(), Compression::None, None).to_vec();
+    bytes[51..57].fill(0);
+    bytes[35..43].fill(0xff);
+    let crc = crc32c::crc32c(&bytes[21..]).to_be_bytes();
+    bytes[17..21].copy_from_slice(&crc);
+    let header = validate(&bytes).unwrap();
+    assert!(!header.is_idempotent());
+    assert_eq!(header.max_timestamp, header.base_timestamp);
 }
 
 #[test]

@@ -35,9 +35,10 @@ impl Rules {
         Self { max_bytes, ..self }
     }
 
-    /// Checks exactly one batch.
+    /// Checks exactly one batch. The largest time of the header that is returned is no earlier than the first, also
+    /// where the producer left it out.
     pub fn check(&self, bytes: &[u8]) -> Result<BatchHeader, BatchError> {
-        let header = BatchHeader::parse(bytes)?;
+        let mut header = BatchHeader::parse(bytes)?;
         self.check_size(&header, bytes.len())?;
         check_crc(&header, bytes)?;
         self.check_kind(&header)?;
@@ -46,6 +47,9 @@ impl Rules {
         self.check_times(&header)?;
         if self.records && header.attributes.compression == Compression::None {
             Records::new(&header, &bytes[HEADER_LEN..]).verify()?;
+        }
+        if header.max_timestamp == -1 {
+            header.max_timestamp = header.base_timestamp;
         }
         Ok(header)
     }
@@ -99,11 +103,11 @@ impl Rules {
         Ok(())
     }
 
-    /// A producer's times are set and in order; what was compacted keeps the times that it had.
+    /// A producer's times are set, and in order.
     fn check_times(&self, header: &BatchHeader) -> Result<(), BatchError> {
         let &BatchHeader { base_timestamp: base, max_timestamp: max, .. } = header;
-        // -1 is Kafka's word for "no time" (RecordBatch.NO_TIMESTAMP).
-        let sensible = base >= -1 && max >= -1 && (max >= base || self.compacted);
+        // -1 is Kafka's word for "no time" (RecordBatch.NO_TIMESTAMP), and some clients leave the largest time so.
+        let sensible = base >= -1 && (max >= base || max == -1 || self.compacted && max > -1);
         if sensible { Ok(()) } else { Err(BatchError::Timestamps { base, max }) }
     }
 }
@@ -119,14 +123,11 @@ fn check_crc(header: &BatchHeader, bytes: &[u8]) -> Result<(), BatchError> {
     if computed == stored { Ok(()) } else { Err(BatchError::Checksum { stored, computed }) }
 }
 
-/// All three are set, or none is (KIP-98). A batch of a transaction has no sequence if it is a marker.
+/// All three are set, or there is no producer (KIP-98). Some clients leave zeros beside an id of -1, so these say nothing
+/// then. A marker of a transaction has no sequence.
 fn check_producer(header: &BatchHeader) -> Result<(), BatchError> {
     let &BatchHeader { producer_id: id, producer_epoch: epoch, base_sequence: sequence, .. } = header;
-    let none = id == -1 && epoch == -1 && sequence == -1;
-    let all = id >= 0 && epoch >= 0 && sequence >= 0;
-    let marker = header.attributes.control && id >= 0 && epoch >= 0 && sequence == -1;
-    if header.attributes.transactional && none {
-        return Err(BatchError::Producer { id, epoch, sequence });
-    }
-    if none || all || marker { Ok(()) } else { Err(BatchError::Producer { id, epoch, sequence }) }
+    let none = id == -1 && !header.attributes.transactional;
+    let all = id >= 0 && epoch >= 0 && (sequence >= 0 || header.attributes.control && sequence == -1);
+    if none || all { Ok(()) } else { Err(BatchError::Producer { id, epoch, sequence }) }
 }

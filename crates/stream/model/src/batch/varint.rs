@@ -2,15 +2,24 @@
 
 use super::error::RecordProblem;
 
-/// Takes a number of at most 64 bits.
+/// Takes a number of at most 64 bits. Nearly every number of a record has one or two bytes.
+#[inline(always)]
 pub(super) fn take_long(input: &mut &[u8]) -> Result<i64, RecordProblem> {
-    // Nearly every number of a record fits one byte.
-    if let Some((&first, rest)) = input.split_first()
-        && first < 0x80
-    {
-        *input = rest;
-        return Ok(unzigzag(first.into()));
+    match **input {
+        [first, ref rest @ ..] if first < 0x80 => {
+            *input = rest;
+            Ok(unzigzag(first.into()))
+        }
+        [first, second, ref rest @ ..] if second < 0x80 => {
+            *input = rest;
+            Ok(unzigzag(u64::from(first & 0x7f) | u64::from(second) << 7))
+        }
+        _ => take_longer(input),
     }
+}
+
+#[inline(never)]
+fn take_longer(input: &mut &[u8]) -> Result<i64, RecordProblem> {
     let mut value = 0_u64;
     for (i, &byte) in input.iter().enumerate().take(10) {
         let bits = u64::from(byte & 0x7f);
@@ -27,6 +36,7 @@ pub(super) fn take_long(input: &mut &[u8]) -> Result<i64, RecordProblem> {
 }
 
 /// Takes a number of at most 32 bits.
+#[inline(always)]
 pub(super) fn take_int(input: &mut &[u8]) -> Result<i32, RecordProblem> {
     i32::try_from(take_long(input)?).map_err(|_| RecordProblem::Varint)
 }

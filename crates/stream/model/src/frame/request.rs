@@ -40,9 +40,18 @@ macro_rules! messages {
                 $crate::frame::Pieces::seal(self.kind(), id, out, self.tail())
             }
 
-            /// The message in a frame: exactly its bytes, or an error.
+            /// The message in a frame: exactly its bytes, or an error. `try_from` does the same with a frame that is not
+            /// needed any longer, and spares counting who holds its buffer.
             pub fn decode(frame: &$crate::frame::Frame) -> Result<Self, $crate::frame::FrameError> {
-                let mut reader = $crate::frame::field::Reader::new(frame.body.clone());
+                Self::try_from(frame.clone())
+            }
+        }
+
+        impl TryFrom<$crate::frame::Frame> for $enum {
+            type Error = $crate::frame::FrameError;
+
+            fn try_from(frame: $crate::frame::Frame) -> Result<Self, $crate::frame::FrameError> {
+                let mut reader = $crate::frame::field::Reader::new(frame.body);
                 let message = match frame.kind {
                     $($number => Self::$case($crate::frame::field::Field::take(&mut reader)?),)*
                     kind => return Err($crate::frame::FrameError::Kind(kind)),
