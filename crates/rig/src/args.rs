@@ -25,9 +25,14 @@ pub enum Suite {
     /// Queries of the archive door in multiples of the floor and beside PostgreSQL; loading, streaming, jobs,
     /// overload.
     Tap(Run),
+    /// The stream door over QUIC, TCP and the Kafka protocol, in multiples of the floor and beside NATS.
+    Stream(Run),
     /// Serve fixed bytes (started by the other suites).
     #[command(hide = true)]
     Floor(FloorArgs),
+    /// Answer frames (started by the suite `stream`).
+    #[command(hide = true)]
+    Echo(EchoArgs),
 }
 
 /// Options of every suite.
@@ -72,6 +77,44 @@ pub struct FloorArgs {
     /// Write and flush each wave of bodies to this file before answering.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
+}
+
+/// Options of the floor of streams.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EchoArgs {
+    /// The address to listen on.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// What carries the frames.
+    #[arg(long, value_enum)]
+    pub transport: Transport,
+    /// What is answered.
+    #[arg(long, value_enum)]
+    pub mode: EchoMode,
+    /// Where the public half of the certificate is written, for the client to trust.
+    #[arg(long, value_name = "FILE")]
+    pub certificate: PathBuf,
+    /// Write and flush each wave of frames to this file before answering.
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+}
+
+/// What carries frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Transport {
+    /// TCP with TLS 1.3.
+    Tls,
+    /// QUIC.
+    Quic,
+}
+
+/// What the floor of streams answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum EchoMode {
+    /// Sixteen bytes for each frame.
+    Ack,
+    /// The frame itself.
+    Echo,
 }
 
 /// How much is measured.
@@ -199,8 +242,8 @@ mod tests {
     fn run(line: &str) -> Result<Run, clap::Error> {
         let parsed = Bench::try_parse_from(format!("bench {line}").split(' '))?;
         match parsed.args.suite {
-            Suite::Shapes(run) | Suite::Memory(run) | Suite::Tap(run) => Ok(run),
-            Suite::Floor(_) => panic!("not a run"),
+            Suite::Shapes(run) | Suite::Memory(run) | Suite::Tap(run) | Suite::Stream(run) => Ok(run),
+            Suite::Floor(_) | Suite::Echo(_) => panic!("not a run"),
         }
     }
 

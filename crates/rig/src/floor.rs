@@ -21,7 +21,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use journal::Journal;
+pub(crate) use journal::Journal;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::io::Write;

@@ -43,11 +43,12 @@ mod seed;
 mod serve;
 mod server;
 mod shapes;
+mod stream;
 mod tap;
 mod verdict;
 
 pub use affinity::Cores;
-pub use args::{Args, FloorArgs, Mode, Run, Suite};
+pub use args::{Args, EchoArgs, EchoMode, FloorArgs, Mode, Run, Suite, Transport};
 pub use environment::Environment;
 pub use error::Error;
 pub use figures::Spread;
@@ -72,7 +73,9 @@ pub fn run(args: &Args, program: &Path, progress: &mut dyn FnMut(&str)) -> Resul
         Suite::Shapes(run) => measure(run, &SHAPES),
         Suite::Memory(run) => measure(run, &MEMORY),
         Suite::Tap(run) => measure(run, &TAP),
+        Suite::Stream(run) => measure(run, &STREAM),
         Suite::Floor(floor) => floor::run(floor).map(|()| None),
+        Suite::Echo(echo) => stream::echo(echo).map(|()| None),
     }
 }
 
@@ -88,6 +91,8 @@ const SHAPES: Measured =
     Measured { name: "shapes", cells: &shapes::CELLS, pacing: Pacing::FEW, run: shapes::run };
 const MEMORY: Measured =
     Measured { name: "memory", cells: &memory::CELLS, pacing: Pacing::FEW, run: memory::run };
+const STREAM: Measured =
+    Measured { name: "stream", cells: &stream::CELLS, pacing: stream::PACING, run: stream::run };
 const TAP: Measured = Measured { name: "tap", cells: &tap::CELLS, pacing: tap::PACING, run: tap::run };
 
 fn measure(

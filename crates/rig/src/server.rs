@@ -34,12 +34,24 @@ impl Server {
         directory: &Path,
         core: Option<usize>,
     ) -> Result<Server, Error> {
+        Server::start_saying(name, program, arguments, directory, core, LISTENING)
+    }
+
+    /// The same for a program that says something else before its address.
+    pub(crate) fn start_saying(
+        name: &'static str,
+        program: &Path,
+        arguments: &[OsString],
+        directory: &Path,
+        core: Option<usize>,
+        before: &'static str,
+    ) -> Result<Server, Error> {
         let started = Instant::now();
         let mut child = process::spawn(name, &mut process::command(program, arguments, directory), core)?;
         let stderr = child.stderr.take().expect("standard error is piped by `command`");
         let (sender, found) = mpsc::channel();
         let (words, _) = Words::read(stderr, move |line| {
-            if let Some(address) = parse_listening(line) {
+            if let Some(address) = parse_address(line, before) {
                 let _ = sender.send((address, parse_doors(line).to_owned()));
             }
         });
@@ -47,7 +59,7 @@ impl Server {
             Ok((address, doors)) => Ok(Server { name, child, address, doors, started }),
             Err(_) => {
                 process::kill(&mut child);
-                Err(Error::Start { name, reason: format!("no line `{LISTENING}…`; it said: {words}") })
+                Err(Error::Start { name, reason: format!("no line `{before}…`; it said: {words}") })
             }
         }
     }
@@ -104,8 +116,8 @@ impl Drop for Server {
     }
 }
 
-fn parse_listening(line: &str) -> Option<SocketAddr> {
-    let (_, after) = line.split_once(LISTENING)?;
+fn parse_address(line: &str, before: &str) -> Option<SocketAddr> {
+    let (_, after) = line.split_once(before)?;
     let belongs = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':' | '[' | ']');
     after.split(|c| !belongs(c)).next()?.parse().ok()
 }
@@ -132,7 +144,7 @@ mod tests {
     fn the_address_is_found_in_its_line() {
         let check = |line: &str, expected: Option<&str>| {
             assert_eq!(
-                parse_listening(line).map(|address| address.to_string()).as_deref(),
+                parse_address(line, LISTENING).map(|address| address.to_string()).as_deref(),
                 expected,
                 "{line}"
             );

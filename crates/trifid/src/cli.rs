@@ -12,8 +12,10 @@ use trifid_base_runtime::config::{Config, Flag, Layers};
 use crate::archive::load;
 #[cfg(feature = "context")]
 use crate::context::transfer;
-#[cfg(any(feature = "context", feature = "archive-datafusion"))]
+#[cfg(any(feature = "context", feature = "stream", feature = "archive-datafusion"))]
 use crate::demo;
+#[cfg(feature = "stream")]
+use crate::stream::hands;
 use crate::{config_show, serve, settings, token};
 
 /// The file that is read where `--config` names none.
@@ -26,6 +28,9 @@ Examples:
   trifid config show --explain > trifid.toml   every key with its meaning, as a file to begin with
   trifid context export --set data_dir=/var/lib/trifid backup
                                                a backup, also while serving
+  trifid stream create plant.readings --shards 4
+  trifid stream publish plant.readings readings.csv --key-separator ,
+  trifid stream consume plant.readings --from earliest
   trifid archive load catalogue.csv --table survey.stars
                                                publish a table
   trifid archive query 'SELECT TOP 5 * FROM survey.stars'
@@ -57,12 +62,16 @@ pub(crate) enum Command {
     /// Open the doors and serve until a signal
     Serve(serve::Arguments),
     /// Serve sample data on loopback behind every door, and print what to try
-    #[cfg(any(feature = "context", feature = "archive-datafusion"))]
+    #[cfg(any(feature = "context", feature = "stream", feature = "archive-datafusion"))]
     Demo(demo::Arguments),
     /// The hands of the context door
     #[cfg(feature = "context")]
     #[command(subcommand)]
     Context(ContextCommand),
+    /// The hands of the stream door: a client of a server that runs
+    #[cfg(feature = "stream")]
+    #[command(subcommand)]
+    Stream(Box<hands::Command>),
     /// The hands of the archive door
     #[cfg(feature = "archive-datafusion")]
     #[command(subcommand)]

@@ -19,6 +19,8 @@ use crate::archive;
 #[cfg(feature = "context")]
 use crate::context;
 use crate::settings::Root;
+#[cfg(feature = "stream")]
+use crate::stream;
 
 /// How long supervised tasks may take to end once nothing is served any more.
 const TASKS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,6 +32,8 @@ pub(crate) struct House {
     pub(crate) supervisor: Supervisor,
     #[cfg(feature = "context")]
     pub(crate) context: Option<context::Door>,
+    #[cfg(feature = "stream")]
+    pub(crate) stream: Option<stream::Door>,
     #[cfg(feature = "archive")]
     pub(crate) archive: Option<archive::Door>,
 }
@@ -58,7 +62,7 @@ async fn live(
     tokio::spawn(signals);
 
     let (mut house, server) = open(config, &shutdown).await?;
-    let _ = reload.set(server.reload());
+    let _ = reload.set(house.reloads(server.reload()));
     if let Err(error) = settle(&mut house).await {
         shutdown.trigger(Reason::Requested);
         drain(server, house).await?;
@@ -79,7 +83,7 @@ async fn open(config: &Config, shutdown: &Shutdown) -> anyhow::Result<(House, we
     let server = web::serve(resolved, house.mounts(), house.health(client), shutdown)?;
     let doors = root.open_doors()?.join(",");
     // The rig, and scripts, look for this line and the address in it.
-    tracing::info!("listening http={} doors={doors}", server.local_addr());
+    tracing::info!("listening http={} doors={doors}{}", server.local_addr(), house.addresses());
     Ok((house, server))
 }
 
@@ -90,6 +94,8 @@ impl House {
             supervisor: Supervisor::new(shutdown),
             #[cfg(feature = "context")]
             context: None,
+            #[cfg(feature = "stream")]
+            stream: None,
             #[cfg(feature = "archive")]
             archive: None,
         }
@@ -111,6 +117,10 @@ impl House {
                 context::Door::open(config, self.address, client.clone(), &mut self.supervisor).await?;
             self.context = Some(door);
         }
+        #[cfg(feature = "stream")]
+        if open.contains(&"stream") {
+            self.stream = Some(stream::Door::open(config, listener, &mut self.supervisor).await?);
+        }
         #[cfg(feature = "archive")]
         if open.contains(&"archive") {
             self.archive = Some(archive::Door::open(config, listener, client.clone(), &mut self.supervisor)?);
@@ -128,10 +138,34 @@ impl House {
         mounts
     }
 
+    /// What is read again on SIGHUP.
+    #[cfg_attr(not(feature = "stream"), allow(clippy::unused_self, unused_mut))] // for doors
+    fn reloads(&self, server: Reload) -> Vec<Rereading> {
+        let mut reloads: Vec<Rereading> = vec![Box::new(move || Ok(server.run()?))];
+        #[cfg(feature = "stream")]
+        if let Some(door) = &self.stream {
+            let reload = door.reload();
+            reloads.push(Box::new(move || Ok(reload.run()?)));
+        }
+        reloads
+    }
+
+    /// Where doors listen besides, for the line at the start.
+    #[cfg_attr(not(feature = "stream"), allow(clippy::unused_self))] // for doors
+    fn addresses(&self) -> String {
+        #[cfg(feature = "stream")]
+        if let Some(door) = &self.stream {
+            return format!(" {}", door.addresses());
+        }
+        String::new()
+    }
+
     fn health(&self, client: egress::Client) -> Vec<Arc<dyn HealthSource>> {
         let mut sources: Vec<Arc<dyn HealthSource>> = Vec::new();
         #[cfg(feature = "context")]
         sources.extend(self.context.iter().map(context::Door::health));
+        #[cfg(feature = "stream")]
+        sources.extend(self.stream.iter().flat_map(stream::Door::health));
         #[cfg(feature = "archive")]
         sources.extend(self.archive.iter().map(archive::Door::health));
         sources.push(Arc::new(client));
@@ -149,27 +183,40 @@ fn settled(address: SocketAddr) -> anyhow::Result<SocketAddr> {
     Ok(probe.local_addr()?)
 }
 
-/// What SIGHUP does: files are read again, once there is a server that reads any.
-fn reloading(server: Arc<OnceLock<Reload>>) -> impl FnMut() {
-    move || match server.get().map(Reload::run) {
-        None => {}
-        Some(Ok(())) => tracing::info!("read tokens and certificates again"),
-        Some(Err(error)) => {
-            tracing::error!(error = &error as &dyn std::error::Error, "files are in force as they were");
+/// Reads files again.
+type Rereading = Box<dyn Fn() -> anyhow::Result<()> + Send + Sync>;
+
+/// What SIGHUP does: files are read again, once there are listeners that read any.
+fn reloading(reloads: Arc<OnceLock<Vec<Rereading>>>) -> impl FnMut() {
+    move || {
+        for reread in reloads.get().into_iter().flatten() {
+            match reread() {
+                Ok(()) => tracing::info!("read tokens and certificates again"),
+                Err(error) => {
+                    tracing::error!(error = %format!("{error:#}"), "files are in force as they were");
+                }
+            }
         }
     }
 }
 
 /// Waits for the end of serving: requests first, then the program's own tasks.
-async fn drain(server: web::Server, house: House) -> anyhow::Result<()> {
+async fn drain(server: web::Server, #[allow(unused_mut)] mut house: House) -> anyhow::Result<()> {
     let shutdown = house.supervisor.shutdown().clone();
     shutdown.triggered().await;
     if let Some(reason) = shutdown.reason() {
         tracing::info!(%reason, "draining");
     }
     let drained = tokio::task::spawn_blocking(move || server.join()).await?;
+    #[cfg(feature = "stream")]
+    let streams = match house.stream.take() {
+        Some(door) => tokio::task::spawn_blocking(move || door.join()).await?,
+        None => Ok(()),
+    };
     house.supervisor.join(TASKS_TIMEOUT).await?;
     drained?;
+    #[cfg(feature = "stream")]
+    streams?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -6,6 +6,7 @@
 //! settings   every section that this binary was built with, as one schema
 //! house      the running program, from the first door opened to the last task ended
 //! context    the context door: where its ports meet their implementations
+//! stream     the stream door, likewise
 //! archive    the archive door, likewise
 //! <command>  one module a command
 //! ```
@@ -18,13 +19,15 @@ mod cli;
 mod config_show;
 #[cfg(feature = "context")]
 mod context;
-#[cfg(any(feature = "context", feature = "archive-datafusion"))]
+#[cfg(any(feature = "context", feature = "stream", feature = "archive-datafusion"))]
 mod demo;
 mod house;
-#[cfg(any(feature = "context", feature = "archive-datafusion", feature = "rig"))]
+#[cfg(any(feature = "context", feature = "stream", feature = "archive-datafusion", feature = "rig"))]
 mod progress;
 mod serve;
 mod settings;
+#[cfg(feature = "stream")]
+mod stream;
 mod token;
 
 use std::process::ExitCode;
@@ -48,7 +51,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Command::Serve(arguments) => serve::run(&cli.common, &arguments),
-        #[cfg(any(feature = "context", feature = "archive-datafusion"))]
+        #[cfg(any(feature = "context", feature = "stream", feature = "archive-datafusion"))]
         Command::Demo(arguments) => demo::run(&cli.common, &arguments),
         #[cfg(feature = "context")]
         Command::Context(ContextCommand::Export(arguments)) => {
@@ -58,6 +61,8 @@ fn main() -> ExitCode {
         Command::Context(ContextCommand::Import(arguments)) => {
             context::transfer::import(&cli.common, &arguments)
         }
+        #[cfg(feature = "stream")]
+        Command::Stream(command) => stream::hands::run(&cli.common, &command),
         #[cfg(feature = "archive-datafusion")]
         Command::Archive(command) => archive_command(&cli.common, &command),
         #[cfg(feature = "rig")]

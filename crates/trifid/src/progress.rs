@@ -54,17 +54,20 @@ impl Progress {
 }
 
 /// Bytes that go through.
+#[cfg(any(feature = "context", feature = "stream"))]
+impl Progress {
+    pub(crate) fn passed(&self, bytes: usize) {
+        if let Some(bar) = &self.0 {
+            bar.inc(bytes as u64);
+        }
+    }
+}
+
 #[cfg(feature = "context")]
 impl Progress {
     /// Counts what is read from or written to `inner`.
     pub(crate) fn counting<T>(&self, inner: T) -> Counting<'_, T> {
         Counting { progress: self, inner }
-    }
-
-    fn passed(&self, bytes: usize) {
-        if let Some(bar) = &self.0 {
-            bar.inc(bytes as u64);
-        }
     }
 }
 

@@ -10,6 +10,8 @@ use trifid_base_web::{self as web, auth, egress};
 const DOORS: &[&str] = &[
     #[cfg(feature = "context")]
     "context",
+    #[cfg(feature = "stream")]
+    "stream",
     #[cfg(feature = "archive")]
     "archive",
 ];
@@ -47,6 +49,12 @@ pub(crate) fn schema() -> Schema {
         crate::context::Options::KEYS,
         #[cfg(feature = "context")]
         trifid_context_face::Options::KEYS,
+        #[cfg(feature = "stream")]
+        crate::stream::Options::KEYS,
+        #[cfg(feature = "stream")]
+        trifid_stream_face::Options::KEYS,
+        #[cfg(feature = "stream")]
+        trifid_stream_kafka::Options::KEYS,
         #[cfg(feature = "archive")]
         crate::archive::Options::KEYS,
         #[cfg(feature = "archive")]
@@ -79,7 +87,7 @@ mod tests {
     }
 
     /// The table of docs/operations.md.
-    #[cfg(all(feature = "context", feature = "archive", feature = "rig"))]
+    #[cfg(all(feature = "context", feature = "stream", feature = "archive", feature = "rig"))]
     fn table() -> String {
         let mut text = "| key | values | default | meaning |\n|---|---|---|---|\n".to_owned();
         for key in schema().keys() {
@@ -91,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(all(feature = "context", feature = "archive", feature = "rig"))]
+    #[cfg(all(feature = "context", feature = "stream", feature = "archive", feature = "rig"))]
     fn the_operations_chapter_lists_every_key() {
         let chapter = include_str!("../../../docs/operations.md");
         let begin = chapter.find("program) -->\n").unwrap() + "program) -->\n".len();

@@ -146,6 +146,12 @@ impl Resolved {
         self.tokens.is_some()
     }
 
+    /// The tokens of callers, for listeners of other protocols that ask for the same ones; none where no token is
+    /// needed.
+    pub fn tokens(&self) -> Option<Arc<Tokens>> {
+        self.tokens.clone()
+    }
+
     /// Whether the listener speaks TLS.
     pub fn is_tls(&self) -> bool {
         self.tls.is_some()

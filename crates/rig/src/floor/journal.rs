@@ -40,12 +40,12 @@ impl Gathering {
 }
 
 /// A file and the thread that commits to it.
-pub(super) struct Journal {
+pub(crate) struct Journal {
     gathering: Arc<Gathering>,
 }
 
 impl Journal {
-    pub(super) fn open(path: &Path) -> Result<Journal, Error> {
+    pub(crate) fn open(path: &Path) -> Result<Journal, Error> {
         let mut file = File::create(path).map_err(Error::file(path))?;
         let gathering = Arc::new(Gathering::default());
         let waves = Arc::clone(&gathering);
@@ -65,7 +65,7 @@ impl Journal {
     }
 
     /// Returns when these bytes are on the disk.
-    pub(super) async fn append(&self, pieces: &[Bytes]) {
+    pub(crate) async fn append(&self, pieces: &[Bytes]) {
         let (durable, wait) = oneshot::channel();
         {
             let mut wave = self.gathering.lock();
