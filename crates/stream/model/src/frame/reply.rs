@@ -309,6 +309,13 @@ pub struct Batch {
     pub batches: Bytes,
 }
 
+impl Batch {
+    /// What it takes of a subscription's credit, whoever counts: the bytes of its batches.
+    pub fn cost(&self) -> u64 {
+        self.batches.len() as u64
+    }
+}
+
 impl Field for Batch {
     const LEN_MIN: usize = 16;
 

@@ -450,6 +450,18 @@ choice! {
     }
 }
 
+impl CacheChange {
+    /// What it takes of a watch's credit, whoever counts: its key, its value, and sixteen bytes for what goes with them.
+    pub fn cost(&self) -> u64 {
+        let bytes = match self {
+            Self::Put { entry } => entry.key.len() + entry.value.len(),
+            Self::Deleted { key, .. } | Self::Expired { key, .. } | Self::Evicted { key, .. } => key.len(),
+            Self::Current { .. } => 0,
+        };
+        bytes as u64 + 16
+    }
+}
+
 /// Records of one batch that are leased to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
