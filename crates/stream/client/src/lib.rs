@@ -59,6 +59,8 @@ pub use producer::{Location, Producer, ProducerOptions, Receipt};
 pub use record::{Batch, Received, Record};
 pub use subscription::{Event, SubscribeOptions, Subscription};
 pub use transport::DialError;
+/// The protocol's bytes, for programs that measure or test it.
+pub use trifid_stream_model as wire;
 /// The protocol's own words, as they occur in what this crate takes and gives.
 pub use trifid_stream_model::batch::Compression;
 pub use trifid_stream_model::frame::{
