@@ -70,8 +70,8 @@ struct Look {
     given: Vec<Given>,
     bytes: usize,
     is_refused: bool,
-    /// Partitions whose records lie on the disk, and how many bytes of them are wanted.
-    on_disk: Vec<(usize, usize)>,
+    /// Partitions whose records lie on the disk.
+    on_disk: Vec<usize>,
 }
 
 /// Begins a fetch whose shape has been checked. What the tails can answer is answered at once.
@@ -207,18 +207,23 @@ impl Fetching {
     async fn read_disk(&self, look: &mut Look) {
         let wanted: Vec<_> = std::mem::take(&mut look.on_disk)
             .into_iter()
-            .filter_map(|(at, bytes)| {
+            .filter_map(|at| {
                 let place = self.places.get(at)?;
                 let shard = Arc::clone(place.shard.as_ref().ok()?);
-                Some((at, shard, place.offset.unsigned_abs(), bytes))
+                Some((at, shard, place.offset.unsigned_abs(), place.bytes_max))
             })
             .collect();
         self.caller.counts().disk_fetches.bump();
+        let (room, mut taken) = (self.room(), look.bytes);
         let read = blocking(move || {
-            wanted
-                .into_iter()
-                .map(|(at, shard, offset, bytes)| (at, shard.fetch(offset, bytes)))
-                .collect::<Vec<_>>()
+            let pages = wanted.into_iter().map_while(|(at, shard, offset, most)| {
+                let left = room.saturating_sub(taken);
+                // As with the tails: the first batch whatever its size, and then none that passes the room.
+                let page = (left > 0 || taken == 0).then(|| shard.fetch(offset, left.min(most).max(1)))?;
+                taken += page.as_ref().map_or(0, Batches::bytes);
+                Some((at, page))
+            });
+            pages.collect::<Vec<_>>()
         });
         match read.await {
             Ok(pages) => pages.into_iter().for_each(|(at, page)| look.fill(at, page)),
@@ -260,10 +265,11 @@ impl Look {
         }
         let bytes = left.min(place.bytes_max).max(1);
         match shard.try_fetch_tail(offset, bytes) {
+            Tail::Batches(batches) if self.bytes > 0 && batches.bytes() > left => place.given(0),
             Tail::Batches(batches) => full(place.given(0), batches),
             Tail::AtEnd => Given { end: place.offset, ..place.given(0) },
             Tail::NeedsDisk => {
-                self.on_disk.push((self.given.len(), bytes));
+                self.on_disk.push(self.given.len());
                 place.given(0)
             }
             Tail::Error(error) => place.refused(codes::fetch(&error)),

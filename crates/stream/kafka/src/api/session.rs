@@ -53,6 +53,11 @@ impl Session {
         Self { peer, endpoint, who }
     }
 
+    /// Where the client is.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
     /// Bytes of the largest request that is read from this client.
     pub(crate) fn request_bytes_max(&self, shared: &Shared) -> usize {
         match self.who {

@@ -72,7 +72,7 @@ pub(crate) fn find(key: i16) -> Option<&'static Api> {
 /// Whether the head of a request of this key and version has tagged fields. Of an API that is not served nothing is
 /// known, and nothing needs to be.
 pub(crate) fn has_flexible_head(key: i16, version: i16) -> bool {
-    find(key).is_some_and(|api| api.is_flexible(version))
+    find(key).is_some_and(|api| api.serves(version) && api.is_flexible(version))
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ enum Room {
     Held(#[allow(dead_code)] OwnedSemaphorePermit),
 }
 
-/// A connection, which is a future of its own end.
+/// A connection: a future that is ready when the connection has ended.
 pub(crate) struct Connection<S> {
     stream: S,
     worker: Rc<Worker>,
@@ -131,13 +131,17 @@ impl<S> Connection<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Future for Connection<S> {
-    type Output = End;
+    type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<End> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         match this.turns(cx) {
             Ok(()) => Poll::Pending,
-            Err(end) => Poll::Ready(end),
+            Err(end) => {
+                // Before the socket closes: whoever sees the end finds it counted.
+                this.worker.note(&end, this.session.peer());
+                Poll::Ready(())
+            }
         }
     }
 }

@@ -1,9 +1,11 @@
 //! One worker: a thread, a single-threaded runtime, a listener, and the connections that the kernel gave it.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
@@ -105,34 +107,41 @@ impl Worker {
         let _ = stream.set_nodelay(true);
         let Ok(local) = stream.local_addr() else { return };
         let session = Session::new(&self, peer, local);
-        let link = Rc::clone(&enlisted.link);
-        let end = match &self.shared.resolved.tls {
-            None => Connection::new(stream, enlisted, session, Rc::clone(&self)).await,
+        match &self.shared.resolved.tls {
+            None => Connection::new(stream, enlisted, session, self).await,
             Some(tls) => {
-                let accepted = TlsAcceptor::from(Arc::clone(tls)).accept(stream);
-                let limit = self.shared.resolved.limits.request_timeout;
-                let cut = std::future::poll_fn(|cx| match link.order(cx.waker()) {
-                    Order::Serve => std::task::Poll::Pending,
-                    Order::Finish | Order::Cut => std::task::Poll::Ready(()),
-                });
-                let accepted = tokio::select! {
-                    accepted = tokio::time::timeout(limit, accepted) => accepted,
-                    () = cut => return,
-                };
-                match accepted {
-                    Ok(Ok(stream)) => {
-                        Box::pin(Connection::new(stream, enlisted, session, Rc::clone(&self))).await
-                    }
-                    Ok(Err(_)) | Err(_) => return self.counts().tls_failures.bump(),
-                }
+                let tls = TlsAcceptor::from(Arc::clone(tls));
+                Box::pin(self.connect_tls(tls, stream, enlisted, session)).await;
             }
-        };
+        }
         drop(ticket);
-        self.note(&end, peer);
+    }
+
+    async fn connect_tls(
+        self: Rc<Self>,
+        tls: TlsAcceptor,
+        stream: TcpStream,
+        enlisted: Enlisted,
+        session: Session,
+    ) {
+        let link = Rc::clone(&enlisted.link);
+        let limit = self.shared.resolved.limits.request_timeout;
+        let ordered = poll_fn(|cx| match link.order(cx.waker()) {
+            Order::Serve => Poll::Pending,
+            Order::Finish | Order::Cut => Poll::Ready(()),
+        });
+        let accepted = tokio::select! {
+            accepted = tokio::time::timeout(limit, tls.accept(stream)) => accepted,
+            () = ordered => return,
+        };
+        match accepted {
+            Ok(Ok(stream)) => Connection::new(stream, enlisted, session, self).await,
+            Ok(Err(_)) | Err(_) => self.counts().tls_failures.bump(),
+        }
     }
 
     /// Counts why a connection ended, if it was not the client that ended it.
-    fn note(&self, end: &End, peer: SocketAddr) {
+    pub(crate) fn note(&self, end: &End, peer: SocketAddr) {
         let counts = self.counts();
         match end {
             End::Gone | End::Ordered => return,

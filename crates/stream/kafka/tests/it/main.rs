@@ -1,0 +1,13 @@
+//! The listener over a broker in the process: bytes in, bytes out, through a real socket.
+
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+mod bad_input;
+mod fetching;
+mod pipelining;
+mod producing;
+mod sasl;
+mod topics;
+mod versions;
