@@ -269,13 +269,14 @@ fn candidate(home: &Home, segment: Arc<Segment>, mode: OpenMode) -> Result<Candi
     Ok(Candidate { segment, file, len })
 }
 
-/// Parts the segments to read from those that hold nothing: all empty ones but the newest, and the newest if
-/// its creation was cut short.
+/// Parts the segments to read from those that hold nothing: empty ones between others, which an abandoned roll
+/// left, and the newest if its creation was cut short. An empty one that is the oldest of several held records.
 fn sort_out(home: &Home, found: Vec<Candidate>) -> Result<(Vec<Candidate>, Vec<Candidate>), OpenError> {
-    let newest = found.last().map(|file| file.segment.base);
+    let (oldest, newest) = (0, found.len().saturating_sub(1));
     let (mut kept, mut leftovers) = (Vec::new(), Vec::new());
-    for file in found {
-        let leftover = file.is_empty() && (Some(file.segment.base) != newest || is_stillborn(home, &file)?);
+    for (at, file) in found.into_iter().enumerate() {
+        let leftover =
+            file.is_empty() && if at == newest { is_stillborn(home, &file)? } else { at != oldest };
         if leftover { leftovers.push(file) } else { kept.push(file) }
     }
     // Every record below the base was flushed before the file was made: with nothing else left, records are

@@ -66,8 +66,7 @@ impl Survival {
 
     fn content(&self, inode: &Inode, storage: &Storage, rng: &mut Rng) -> Inode {
         let mut content = inode.lasting.clone();
-        let stale = self.stale_bytes(storage, rng);
-        let filler = |at: usize| stale.get(at % stale.len().max(1)).copied().unwrap_or(0);
+        let filler = &self.stale_bytes(storage, rng);
         let mut changes: Vec<&Change> = inode.pending.iter().collect();
         if self.shuffled {
             rng.shuffle(&mut changes);
@@ -92,12 +91,16 @@ impl Survival {
         }
         match rng.choice(&storage.graveyard) {
             Some(dead) if rng.bool() => dead.clone(),
-            _ => (0..rng.usize(1..STALE_BYTES_MAX)).map(|_| rng.u8(..)).collect(),
+            _ => {
+                let mut bytes = vec![0; rng.usize(1..STALE_BYTES_MAX)];
+                rng.fill(&mut bytes);
+                bytes
+            }
         }
     }
 }
 
-fn apply(content: &mut Vec<u8>, change: &Change, filler: impl Fn(usize) -> u8) {
+fn apply(content: &mut Vec<u8>, change: &Change, filler: &[u8]) {
     match change {
         Change::Write { offset, bytes } => write_into(content, *offset, bytes, filler),
         Change::Len(len) => {
@@ -108,7 +111,7 @@ fn apply(content: &mut Vec<u8>, change: &Change, filler: impl Fn(usize) -> u8) {
 }
 
 /// Some sectors of a write, or its first bytes.
-fn tear(content: &mut Vec<u8>, change: &Change, filler: impl Fn(usize) -> u8 + Copy, rng: &mut Rng) {
+fn tear(content: &mut Vec<u8>, change: &Change, filler: &[u8], rng: &mut Rng) {
     let Change::Write { offset, bytes } = change else { return };
     if rng.u8(..4) == 0 {
         return write_into(content, *offset, &bytes[..rng.usize(..=bytes.len())], filler);

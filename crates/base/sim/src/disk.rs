@@ -67,6 +67,12 @@ impl SimDisk {
         SimDisk::holding(inner.storage.clone())
     }
 
+    /// Another disk that holds the same.
+    #[must_use]
+    pub fn copy(&self) -> SimDisk {
+        SimDisk::holding(self.inner.lock().storage.clone())
+    }
+
     fn holding(storage: Storage) -> SimDisk {
         SimDisk { inner: Arc::new(Mutex::new(Inner { storage, ..Inner::default() })) }
     }
@@ -79,6 +85,11 @@ impl SimDisk {
     /// How many bytes fit on the disk; `None` is no limit.
     pub fn set_room(&self, bytes: Option<u64>) {
         self.inner.lock().room = bytes;
+    }
+
+    /// Bytes in all files, as a process sees them.
+    pub fn used(&self) -> u64 {
+        self.inner.lock().storage.used()
     }
 
     /// The paths of all files, as a process sees them.
@@ -328,7 +339,8 @@ impl DiskFile for SimFile {
     fn write_at(&self, pieces: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         let mut inner = self.inner.lock();
         let course = inner.begin(OpKind::Write, &self.path)?;
-        let mut bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        let mut bytes = Vec::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
+        pieces.iter().for_each(|piece| bytes.extend_from_slice(piece));
         let len = inner.storage.inodes[self.node].live.len();
         let fits = len.saturating_add(inner.room()).saturating_sub(offset as usize);
         if fits == 0 && !bytes.is_empty() {

@@ -27,7 +27,7 @@ pub(crate) struct Inode {
 
 impl Inode {
     pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
-        write_into(&mut self.live, offset, bytes, |_| 0);
+        write_into(&mut self.live, offset, bytes, &[]);
         self.pending.push(Change::Write { offset, bytes: bytes.to_vec() });
     }
 
@@ -42,7 +42,7 @@ impl Inode {
         let mut shrunk = None;
         for change in self.pending.drain(..) {
             match change {
-                Change::Write { offset, bytes } => write_into(&mut self.lasting, offset, &bytes, |_| 0),
+                Change::Write { offset, bytes } => write_into(&mut self.lasting, offset, &bytes, &[]),
                 Change::Len(len) if len >= self.lasting.len() => self.lasting.resize(len, 0),
                 Change::Len(len) => shrunk = Some(len),
             }
@@ -56,7 +56,7 @@ impl Inode {
     pub(crate) fn sync_all(&mut self) {
         for change in self.pending.drain(..) {
             match change {
-                Change::Write { offset, bytes } => write_into(&mut self.lasting, offset, &bytes, |_| 0),
+                Change::Write { offset, bytes } => write_into(&mut self.lasting, offset, &bytes, &[]),
                 Change::Len(len) => self.lasting.resize(len, 0),
             }
         }
@@ -64,15 +64,21 @@ impl Inode {
 }
 
 /// Writes bytes, filling a gap before them.
-pub(crate) fn write_into(content: &mut Vec<u8>, offset: usize, bytes: &[u8], filler: impl Fn(usize) -> u8) {
+pub(crate) fn write_into(content: &mut Vec<u8>, offset: usize, bytes: &[u8], filler: &[u8]) {
     grow(content, offset + bytes.len(), filler);
     content[offset..offset + bytes.len()].copy_from_slice(bytes);
 }
 
-/// Lengthens the content to `len` unless it is that long.
-pub(crate) fn grow(content: &mut Vec<u8>, len: usize, filler: impl Fn(usize) -> u8) {
+/// Lengthens the content to `len` unless it is that long, with zeros or with what the filler holds there (it
+/// repeats).
+pub(crate) fn grow(content: &mut Vec<u8>, len: usize, filler: &[u8]) {
+    if filler.is_empty() {
+        content.resize(content.len().max(len), 0);
+    }
     while content.len() < len {
-        content.push(filler(content.len()));
+        let from = content.len() % filler.len();
+        let count = (filler.len() - from).min(len - content.len());
+        content.extend_from_slice(&filler[from..from + count]);
     }
 }
 

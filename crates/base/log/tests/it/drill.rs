@@ -126,7 +126,7 @@ impl Ledger {
                     self.floor = whole_segments;
                     let _ = opened.log.truncate_front(Position::new(whole_segments));
                 }
-                18 => disk.set_room(Some(rng.u64(..3_000) + used(disk))),
+                18 => disk.set_room(Some(rng.u64(..3_000) + disk.used())),
                 _ => disk.set_room(None),
             }
             self.settle(&opened, &mut tickets);
@@ -142,10 +142,6 @@ fn walk_without_gap(opened: &Stepped) -> Result<(), String> {
         Ok(end) => Err(format!("the walk ends at {end}")),
         Err(error) => Err(format!("cannot be walked: {error}")),
     }
-}
-
-fn used(disk: &SimDisk) -> u64 {
-    disk.files().iter().filter_map(|path| disk.content(path)).map(|content| content.len() as u64).sum()
 }
 
 /// One seed: how many operations its work takes.

@@ -12,4 +12,6 @@ mod golden;
 mod keeping;
 mod kill;
 mod power_cut;
+mod stream_damage;
+mod streams;
 mod support;

@@ -110,7 +110,7 @@ impl trifid_base_log::Sink for Heard {
 /// A Kafka `RecordBatch` with this highest timestamp and so many bytes of records, each `serial` another.
 pub(crate) fn record_batch(stamp: i64, bytes: usize, serial: u64) -> Bytes {
     let mut batch = vec![0; 61];
-    batch.extend(serial.to_be_bytes().into_iter().cycle().take(bytes));
+    batch.extend_from_slice(&serial.to_be_bytes().repeat(bytes.div_ceil(8))[..bytes]);
     batch[..8].copy_from_slice(&u64::MAX.to_be_bytes());
     let length = (batch.len() - 12) as u32;
     batch[8..12].copy_from_slice(&length.to_be_bytes());
