@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::{Array as _, ArrayRef, BooleanArray, new_null_array};
+use arrow_array::{Array as _, ArrayRef, BooleanArray, new_empty_array, new_null_array};
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
@@ -193,6 +193,10 @@ impl ScalarUDFImpl for Scalar {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
+        if rows == 0 {
+            // A constant that cannot be computed is nobody's mistake where there is no row to compute it for.
+            return Ok(ColumnarValue::Array(new_empty_array(&physical(self.expr.ty))));
+        }
         let first = self.rows.fetch_add(rows as u64, Ordering::Relaxed);
         let arguments = Arguments { values: &args.args, row: 0, rows, first };
         match self.compute(&arguments).map_err(inward)? {

@@ -20,11 +20,16 @@ use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::push_down_limit::PushDownLimit;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule as _;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_optimizer::projection_pushdown::ProjectionPushdown;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner as _};
 use datafusion::prelude::SessionConfig;
 use datafusion::scalar::ScalarValue;
+use trifid_archive_engine::QueryError;
 
+use super::error::outward;
 use super::plan::placeholder_number;
 use super::planner::Planner;
 
@@ -57,6 +62,8 @@ pub(crate) struct Session {
 
 struct State {
     session: SessionState,
+    /// The same without the rule that moves projections in finished plans: now and then it contradicts itself.
+    cautious: SessionState,
     context: Arc<TaskContext>,
 }
 
@@ -101,7 +108,14 @@ impl Session {
 
     /// The plan that runs.
     pub(crate) async fn physical(&self, plan: &LogicalPlan, width: Width) -> Result<Arc<dyn ExecutionPlan>> {
-        self.planner.create_physical_plan(plan, &self.state(width).session).await
+        let state = self.state(width);
+        match self.planner.create_physical_plan(plan, &state.session).await {
+            Err(error) if matches!(outward(&error), QueryError::Internal(_)) => {
+                tracing::debug!(%error, "a plan is made once more, with fewer rules");
+                self.planner.create_physical_plan(plan, &state.cautious).await
+            }
+            made => made,
+        }
     }
 
     /// Its rows.
@@ -135,8 +149,12 @@ impl State {
             .with_analyzer_rules(Vec::new())
             .with_optimizer_rules(rules())
             .build();
+        let mut steady = PhysicalOptimizer::new().rules;
+        steady.retain(|rule| rule.name() != ProjectionPushdown::new().name());
+        let cautious = SessionStateBuilder::new_from_existing(session.clone());
+        let cautious = cautious.with_physical_optimizer_rules(steady).build();
         let context = session.task_ctx();
-        Self { session, context }
+        Self { session, cautious, context }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use arrow_array::{Array as _, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use trifid_archive_adql::tree::Expr;
+use trifid_archive_adql::tree::{Expr, Kind};
 use trifid_archive_adql::types::Type;
 
 use super::cells::{Cells, Shape, boolean_array, booleans};
@@ -21,6 +21,8 @@ const SMALL_ROWS: usize = 128;
 pub(super) enum Junction {
     And,
     Or,
+    /// AND of what rows must fulfil to stay: where one is NULL the others do not matter either.
+    Filter,
 }
 
 /// Rows that are true and rows that are false; the others are NULL.
@@ -70,7 +72,7 @@ fn combine(junction: Junction, left: &Cells, right: &Cells) -> Result<Cells, Que
     let shape = Shape::of(&[left, right], left.rows());
     let (a, b) = (Sides::of(left)?, Sides::of(right)?);
     let (truth, falsity) = match junction {
-        Junction::And => (&a.truth & &b.truth, &a.falsity | &b.falsity),
+        Junction::And | Junction::Filter => (&a.truth & &b.truth, &a.falsity | &b.falsity),
         Junction::Or => (&a.truth | &b.truth, &a.falsity & &b.falsity),
     };
     Ok(shape.cells(Sides { truth, falsity }.into_array()))
@@ -86,7 +88,7 @@ fn with_constant(junction: Junction, one: &Cells, many: &Cells) -> Result<Cells,
     let sides = Sides::of(many)?;
     let never = BooleanBuffer::new_unset(sides.truth.len());
     let left = match junction {
-        Junction::And => Sides { truth: never, falsity: sides.falsity },
+        Junction::And | Junction::Filter => Sides { truth: never, falsity: sides.falsity },
         Junction::Or => Sides { truth: sides.truth, falsity: never },
     };
     Ok(Cells::Array(left.into_array()))
@@ -114,7 +116,7 @@ pub(super) fn junction(
     path: u64,
 ) -> Result<Cells, QueryError> {
     let rows = evaluator.input.rows();
-    let mut all = Cells::constant(BooleanArray::from(vec![junction == Junction::And]), rows);
+    let mut all = Cells::constant(BooleanArray::from(vec![junction != Junction::Or]), rows);
     let mut waiting: Vec<usize> = (0..operands.len()).collect();
     loop {
         let tried = waiting.len();
@@ -148,7 +150,15 @@ fn operand(
 ) -> Result<Cells, QueryError> {
     let rows = evaluator.rows();
     let sides = Sides::of(so_far)?;
-    let decided = if junction == Junction::And { sides.falsity } else { sides.truth };
+    let decided = match junction {
+        Junction::And => sides.falsity,
+        Junction::Or => sides.truth,
+        Junction::Filter => !&sides.truth,
+    };
+    let compute = |evaluator: &Evaluator<'_>| match (junction, &expr.kind) {
+        (Junction::Filter, Kind::And(inner)) => self::junction(junction, evaluator, inner, path),
+        _ => evaluator.cells(expr, path),
+    };
     let open = decided.len() - decided.count_set_bits();
     if open == 0 {
         // Not even what is constant is computed, and cannot fail.
@@ -156,9 +166,9 @@ fn operand(
     }
     let picking_pays = rows > SMALL_ROWS && open < rows / 4 * 3;
     if open == decided.len() || is_plain(expr) || (!picking_pays && is_safe(expr)) {
-        return evaluator.cells(expr, path);
+        return compute(evaluator);
     }
     let open = Rows::new(!&decided);
-    let found = evaluator.within(&open, |part| part.cells(expr, path))?;
+    let found = evaluator.within(&open, compute)?;
     open.scatter(&found, Type::Boolean, rows)
 }

@@ -7,7 +7,8 @@
 //! - **Errors and rows that do not matter.** CASE computes a branch, COALESCE an argument, AND and OR an
 //!   operand only for the rows that the ones before leave undecided. An operand of AND that fails where
 //!   another is false does no harm, whichever of the two was written first; OR alike. So `x <> 0 AND 1/x > 2`
-//!   never divides by zero, and a planner may turn the two around.
+//!   never divides by zero, and a planner may turn the two around. In a condition that rows must fulfil NULL is as
+//!   good as false ([`filter`]).
 //! - **Reals** follow IEEE 754: dividing by zero gives an infinity or NaN, as does the square root or logarithm of what
 //!   has none. Only whole numbers overflow.
 //! - **NULL** comes out of every function and operator one of whose arguments is NULL, but for AND, OR, IS NULL,
@@ -21,7 +22,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray};
-use trifid_archive_adql::tree::{ColumnRef, Expr, Query};
+use trifid_archive_adql::tree::{ColumnRef, Expr, Kind, Query};
 
 use crate::error::QueryError;
 
@@ -122,7 +123,12 @@ pub fn cells(expr: &Expr, input: &dyn Input, context: &Context) -> Result<Cells,
 
 /// The rows for which a condition is true. NULL counts as false; nothing in the result is NULL.
 pub fn filter(expr: &Expr, input: &dyn Input, context: &Context) -> Result<BooleanArray, QueryError> {
-    let array = evaluate(expr, input, context)?;
+    let (evaluator, path) = (node::Evaluator { input, context }, u64::from(context.place));
+    let found = match &expr.kind {
+        Kind::And(operands) => logic::junction(logic::Junction::Filter, &evaluator, operands, path)?,
+        _ => evaluator.cells(expr, path)?,
+    };
+    let array = found.spread()?;
     if array.data_type() == &arrow_schema::DataType::Null {
         return Ok(BooleanArray::from(vec![false; array.len()]));
     }

@@ -53,6 +53,31 @@ fn overflow_names_what_failed() {
 }
 
 #[test]
+fn in_a_condition_of_rows_null_is_as_good_as_false() {
+    let columns = [ints(&[None, Some(0), Some(1), Some(5)]), ints(&[Some(0), Some(0), Some(1), Some(0)])];
+    let above = compare(Comparison::Greater, x(Type::Int), whole(0, Type::Int));
+    let quotient = arithmetic(Operator::Divide, whole(1, Type::Int), y(Type::Int));
+    let divided = compare(Comparison::Equal, quotient, whole(1, Type::Int));
+    let rows = |columns: &[ArrayRef], parts: [Expr; 2]| {
+        let both = boolean(Kind::And(parts.to_vec()));
+        super::super::filter(&both, &Columns(columns.to_vec()), &Context::default())
+            .map(|mask| mask.iter().collect::<Vec<_>>())
+    };
+    let harmless: Vec<ArrayRef> = columns.iter().map(|column| column.slice(0, 3)).collect();
+    for parts in [[above.clone(), divided.clone()], [divided, above]] {
+        assert_eq!(rows(&harmless, parts.clone()).unwrap(), [Some(false), Some(false), Some(true)]);
+        let nested = [truth(true), boolean(Kind::And(parts.to_vec()))];
+        assert_eq!(rows(&harmless, nested).unwrap(), [Some(false), Some(false), Some(true)]);
+        assert!(rows(&columns, parts.clone()).is_err(), "where the other is true it does matter");
+        // As a value, NULL AND an error is an error.
+        assert!(
+            evaluate(&boolean(Kind::And(parts.to_vec())), &Columns(harmless.clone()), &Context::default())
+                .is_err()
+        );
+    }
+}
+
+#[test]
 fn what_stands_under_a_null_is_no_error() {
     use arrow_array::Int32Array;
     use arrow_buffer::NullBuffer;
