@@ -1,9 +1,9 @@
 //! Tables that come with a query (TAP 1.1 2.7.6, DALI 1.1 3.4.5): in the request, or from a URL.
 //!
 //! A URL is fetched only from hosts that the operator lists, through the egress guard, within bounds of size and time.
-//! Whatever the table is in (VOTable, FITS, CSV, Arrow, gzip around one of them, Parquet where the roof reads it), it is
-//! told by its bytes. Reading costs milliseconds and more, so it takes a turn in the compute pool like a query. The rows
-//! keep their order.
+//! Whatever the table is in (VOTable, FITS, CSV, Arrow, gzip around one of them, Parquet where the roof reads it), it
+//! is told by its bytes. Reading costs milliseconds and more, so it takes a turn in the compute pool like a query. The
+//! rows keep their order.
 
 use std::collections::HashSet;
 use std::io::{BufReader, Cursor, Read};
