@@ -1,6 +1,6 @@
 //! Making batches: what a client, the command line and compaction do.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::header::{ATTRIBUTES_AT, Attributes, BatchHeader, CRC_AT, Compression, HEADER_LEN};
 use super::records::Record;
@@ -71,12 +71,12 @@ pub enum BuildError {
     Compression(Compression),
 }
 
-/// Gathers records into a batch. Appending encodes the record in place, into a buffer that is used again for the next
-/// batch as far as nobody holds the last one.
+/// Gathers records into a batch. Appending encodes the record in place; the bytes of the batch are those that were
+/// appended to, and the next batch begins with as much room as the last one had.
 #[derive(Debug)]
 pub struct BatchBuilder {
     options: BuildOptions,
-    buffer: BytesMut,
+    buffer: Vec<u8>,
     count: u32,
     base_timestamp: i64,
     max_timestamp: i64,
@@ -85,7 +85,7 @@ pub struct BatchBuilder {
 impl BatchBuilder {
     /// An empty one.
     pub fn new(options: BuildOptions) -> Self {
-        Self { options, buffer: BytesMut::new(), count: 0, base_timestamp: 0, max_timestamp: 0 }
+        Self { options, buffer: Vec::new(), count: 0, base_timestamp: 0, max_timestamp: 0 }
     }
 
     /// Records so far.
@@ -117,7 +117,7 @@ impl BatchBuilder {
         self.make_room(len_long(body as i64).saturating_add(body))?;
         if self.count == 0 {
             (self.base_timestamp, self.max_timestamp) = (base, base);
-            self.buffer.put_bytes(0, HEADER_LEN);
+            self.buffer.resize(HEADER_LEN, 0);
         }
         self.max_timestamp = self.max_timestamp.max(record.timestamp);
         self.count += 1;
@@ -145,7 +145,8 @@ impl BatchBuilder {
         if self.count == 0 {
             return Ok(None);
         }
-        let plain = self.buffer.split();
+        let room = Vec::with_capacity(self.buffer.len());
+        let plain = std::mem::replace(&mut self.buffer, room);
         let count = std::mem::take(&mut self.count) as i32;
         let producer = producer.unwrap_or(Producer { id: -1, epoch: -1, sequence: -1 });
         let header = BatchHeader {
@@ -168,7 +169,7 @@ impl BatchBuilder {
 
 /// Makes a batch of a buffer that has room for the header and then the records, uncompressed. Says which compression
 /// failed, or is not there.
-pub(super) fn seal(mut header: BatchHeader, plain: BytesMut) -> Result<Bytes, Compression> {
+pub(super) fn seal(mut header: BatchHeader, plain: Vec<u8>) -> Result<Bytes, Compression> {
     let mut batch = match header.attributes.compression {
         Compression::None => plain,
         compression => deflate(compression, &plain)?,
@@ -179,20 +180,20 @@ pub(super) fn seal(mut header: BatchHeader, plain: BytesMut) -> Result<Bytes, Co
     }
     let crc = crc32c::crc32c(&batch[ATTRIBUTES_AT..]);
     batch[CRC_AT..ATTRIBUTES_AT].copy_from_slice(&crc.to_be_bytes());
-    Ok(batch.freeze())
+    Ok(batch.into())
 }
 
 #[cfg(feature = "compression")]
-fn deflate(compression: Compression, plain: &[u8]) -> Result<BytesMut, Compression> {
+fn deflate(compression: Compression, plain: &[u8]) -> Result<Vec<u8>, Compression> {
     let packed = super::codec::deflate(compression, &plain[HEADER_LEN..]).map_err(|_| compression)?;
-    let mut batch = BytesMut::with_capacity(HEADER_LEN + packed.len());
-    batch.put_bytes(0, HEADER_LEN);
-    batch.put_slice(&packed);
+    let mut batch = Vec::with_capacity(HEADER_LEN + packed.len());
+    batch.resize(HEADER_LEN, 0);
+    batch.extend_from_slice(&packed);
     Ok(batch)
 }
 
 #[cfg(not(feature = "compression"))]
-fn deflate(compression: Compression, _: &[u8]) -> Result<BytesMut, Compression> {
+fn deflate(compression: Compression, _: &[u8]) -> Result<Vec<u8>, Compression> {
     Err(compression)
 }
 
@@ -214,9 +215,9 @@ fn nullable_len(bytes: Option<&[u8]>) -> usize {
     bytes.map_or(1, |b| len_long(b.len() as i64) + b.len())
 }
 
-fn put_record(out: &mut BytesMut, record: &RecordData<'_>, body: usize, time: i64, delta: u32) {
+fn put_record(out: &mut Vec<u8>, record: &RecordData<'_>, body: usize, time: i64, delta: u32) {
     put_long(out, body as i64);
-    out.put_u8(0);
+    out.push(0);
     put_long(out, time);
     put_long(out, delta.into());
     put_nullable(out, record.key);
@@ -228,12 +229,13 @@ fn put_record(out: &mut BytesMut, record: &RecordData<'_>, body: usize, time: i6
     }
 }
 
-fn put_nullable(out: &mut BytesMut, bytes: Option<&[u8]>) {
+#[inline]
+fn put_nullable(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
     match bytes {
         None => put_long(out, -1),
         Some(bytes) => {
             put_long(out, bytes.len() as i64);
-            out.put_slice(bytes);
+            out.extend_from_slice(bytes);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Compaction: a batch without some of its records.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::build::seal;
 use super::error::BatchError;
@@ -29,8 +29,8 @@ pub fn filter(
 ) -> Result<Filtered, BatchError> {
     let opened = open(batch, inflated_max)?;
     let mut header = *opened.header();
-    let mut kept = BytesMut::with_capacity(HEADER_LEN + opened.body().len());
-    kept.put_bytes(0, HEADER_LEN);
+    let mut kept = Vec::with_capacity(HEADER_LEN + opened.body().len());
+    kept.resize(HEADER_LEN, 0);
     let (mut seen, mut count, mut max_timestamp) = (0, 0, i64::MIN);
     for record in opened.records() {
         let record = record?;
@@ -38,7 +38,7 @@ pub fn filter(
         if keep(&record) {
             count += 1;
             max_timestamp = max_timestamp.max(record.timestamp);
-            kept.put_slice(record.raw);
+            kept.extend_from_slice(record.raw);
         }
     }
     if count == seen {

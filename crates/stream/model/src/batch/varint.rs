@@ -42,13 +42,22 @@ pub(super) fn take_int(input: &mut &[u8]) -> Result<i32, RecordProblem> {
 }
 
 /// Appends a number.
-pub(super) fn put_long(out: &mut impl bytes::BufMut, value: i64) {
-    let mut rest = zigzag(value);
+#[inline(always)]
+pub(super) fn put_long(out: &mut Vec<u8>, value: i64) {
+    match zigzag(value) {
+        short @ 0..0x80 => out.push(short as u8),
+        medium @ 0x80..0x4000 => out.extend_from_slice(&[medium as u8 | 0x80, (medium >> 7) as u8]),
+        long => put_longer(out, long),
+    }
+}
+
+#[inline(never)]
+fn put_longer(out: &mut Vec<u8>, mut rest: u64) {
     while rest >= 0x80 {
-        out.put_u8(rest as u8 | 0x80);
+        out.push(rest as u8 | 0x80);
         rest >>= 7;
     }
-    out.put_u8(rest as u8);
+    out.push(rest as u8);
 }
 
 /// The bytes that a number takes.
