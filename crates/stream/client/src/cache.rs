@@ -198,7 +198,7 @@ impl Watch {
             self.give_credit();
             match self.inlet.next().await {
                 Push::Changes(changes) => {
-                    self.read_bytes += changes.iter().map(bytes_of).sum::<u64>();
+                    self.read_bytes += changes.iter().map(CacheChange::cost).sum::<u64>();
                     self.ready.extend(changes);
                 }
                 Push::Skipped(_) => return Ok(WatchEvent::Resync),
@@ -241,16 +241,4 @@ impl Drop for Watch {
             line.unsubscribe(id);
         }
     }
-}
-
-/// What a change costs of a watch's credit: its key and value, and what goes with them.
-fn bytes_of(change: &CacheChange) -> u64 {
-    let bytes = match change {
-        CacheChange::Put { entry } => entry.key.len() + entry.value.len(),
-        CacheChange::Deleted { key, .. }
-        | CacheChange::Expired { key, .. }
-        | CacheChange::Evicted { key, .. } => key.len(),
-        CacheChange::Current { .. } => 0,
-    };
-    bytes as u64 + 16
 }

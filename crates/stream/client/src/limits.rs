@@ -57,3 +57,6 @@ pub(crate) const BATCHES_UNDER_WAY_MAX: usize = 5;
 
 /// How long the task of a shard without work stays.
 pub(crate) const PUMP_IDLE: Duration = Duration::from_secs(10);
+
+/// Bytes that wait to be written to one byte stream before an unacknowledged publish waits.
+pub(crate) const QUEUED_BYTES_MAX: usize = 4 << 20;

@@ -23,7 +23,7 @@ use trifid_stream_model::names::{CacheName, StreamName};
 
 use crate::error::{ConnectError, RequestError};
 use crate::inlet::{Inlet, Push};
-use crate::limits::{OPEN_BYTES, READ_BYTES, SHARED_BYTES_LEAST, SLICES_MAX};
+use crate::limits::{OPEN_BYTES, QUEUED_BYTES_MAX, READ_BYTES, SHARED_BYTES_LEAST, SLICES_MAX};
 use crate::options::ClientOptions;
 use crate::transport::{Reader, Writer};
 
@@ -36,6 +36,8 @@ pub(crate) struct Line {
     state: Mutex<State>,
     /// Something was queued, or the line is over.
     queued: Notify,
+    /// Something was written, or the line is over.
+    written: Notify,
     pub(crate) welcome: reply::Welcome,
     /// Handles that this line was given.
     streams: Mutex<HashMap<StreamName, reply::Opened>>,
@@ -49,6 +51,8 @@ struct State {
     next_id: u32,
     waiting: HashMap<u32, oneshot::Sender<Answer>>,
     inlets: HashMap<u32, Arc<Inlet>>,
+    /// Bytes that are queued or being written.
+    bytes: usize,
     is_over: bool,
     /// The broker is going away: what is under way is answered, nothing new is begun here.
     is_leaving: bool,
@@ -67,6 +71,7 @@ impl State {
     }
 
     fn put(&mut self, piece: &Bytes) {
+        self.bytes += piece.len();
         if piece.len() < SHARED_BYTES_LEAST {
             self.open.extend_from_slice(piece);
         } else {
@@ -99,6 +104,7 @@ impl Line {
         let line = Arc::new(Self {
             state: Mutex::default(),
             queued: Notify::new(),
+            written: Notify::new(),
             welcome,
             streams: Mutex::default(),
             caches: Mutex::default(),
@@ -155,6 +161,7 @@ impl Line {
         let id = state.id();
         let head = publish_head(id, handle, shard, 0, ack, batch.len());
         state.open.extend_from_slice(&head);
+        state.bytes += head.len();
         state.put(batch);
         if ack == Ack::One {
             state.waiting.insert(id, sender);
@@ -260,6 +267,22 @@ impl Line {
         drop(waiting);
         inlets.values().for_each(|inlet| inlet.push(Push::Lost));
         self.queued.notify_one();
+        self.written.notify_waiters();
+    }
+
+    /// Waits while much is queued: for what no answer holds back.
+    pub(crate) async fn room(&self) {
+        loop {
+            let mut written = std::pin::pin!(self.written.notified());
+            written.as_mut().enable();
+            {
+                let state = self.state.lock();
+                if state.is_over || state.bytes < QUEUED_BYTES_MAX {
+                    return;
+                }
+            }
+            written.await;
+        }
     }
 
     async fn read(self: Arc<Self>, mut reader: Reader, mut decoder: Decoder) {
@@ -362,9 +385,14 @@ impl Line {
             };
             if chunks.is_empty() {
                 self.queued.notified().await;
-            } else if write_all(&mut writer, chunks).await.is_err() {
+                continue;
+            }
+            let bytes = chunks.iter().map(Bytes::len).sum::<usize>();
+            if write_all(&mut writer, chunks).await.is_err() {
                 break;
             }
+            self.state.lock().bytes -= bytes;
+            self.written.notify_waiters();
         }
         self.end();
         writer.finish().await;

@@ -232,7 +232,7 @@ impl Subscription {
     }
 
     fn take_batch(&mut self, pushed: &reply::Batch) -> Result<(), SubscribeError> {
-        self.read_bytes += pushed.batches.len() as u64;
+        self.read_bytes += pushed.cost();
         let from = self.next.get(&pushed.shard).copied().unwrap_or(0);
         for bytes in batch::split(&pushed.batches) {
             let batch = Batch::read(pushed.shard, from, u64::MAX, bytes?)?;

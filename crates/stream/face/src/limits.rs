@@ -100,3 +100,6 @@ pub(crate) const CURSORS_MAX: usize = 65_536;
 
 /// Pages that are read from the disk for one byte stream at a time.
 pub(crate) const DISK_READS_MAX: usize = 2;
+
+/// Bytes of changes that a watch is told in one frame, unless a single one is larger.
+pub(crate) const WATCH_BYTES_MAX: usize = 32 << 10;

@@ -14,7 +14,7 @@
 mod pump;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -103,7 +103,8 @@ impl Receipt {
     }
 }
 
-/// A producer for one stream. Cloning it gives another handle on the same queues.
+/// A producer for one stream. Cloning it gives another handle on the same queues. What is not delivered when the last
+/// handle is dropped is given up: [flush](Producer::flush) first.
 #[derive(Clone, Debug)]
 pub struct Producer {
     shared: Arc<Shared>,
@@ -123,13 +124,8 @@ pub(crate) struct Shared {
     pub(crate) freed: Notify,
     /// Where records without a key go, until their batch has left (KIP-480).
     sticky: AtomicU32,
-    pub(crate) is_closed: AtomicBool,
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.is_closed.store(true, Ordering::Release);
-    }
+    /// Who the broker knows this producer as, until a shard has trouble with it.
+    identity: tokio::sync::Mutex<Option<(i64, i16)>>,
 }
 
 impl Producer {
@@ -151,7 +147,7 @@ impl Producer {
             bytes: Mutex::new(0),
             freed: Notify::new(),
             sticky: AtomicU32::new(fastrand::u32(..)),
-            is_closed: AtomicBool::new(false),
+            identity: tokio::sync::Mutex::default(),
         });
         Ok(Self { shared })
     }
@@ -275,8 +271,23 @@ impl Shared {
         if self.options.acknowledged { Ack::One } else { Ack::None }
     }
 
-    /// A fresh identity.
-    pub(crate) async fn identity(&self, line: &crate::line::Line) -> Result<(i64, i16), RequestError> {
+    /// The producer's identity, or one of its own for a shard that had trouble with it.
+    pub(crate) async fn identity(
+        &self,
+        line: &crate::line::Line,
+        is_fresh: bool,
+    ) -> Result<(i64, i16), RequestError> {
+        if is_fresh {
+            return self.new_identity(line).await;
+        }
+        let mut shared = self.identity.lock().await;
+        if let Some(identity) = *shared {
+            return Ok(identity);
+        }
+        Ok(*shared.insert(self.new_identity(line).await?))
+    }
+
+    async fn new_identity(&self, line: &crate::line::Line) -> Result<(i64, i16), RequestError> {
         let ask = request::InitProducer { renew: None };
         match line.ask(&ask.into(), self.pool.options.request_timeout).await? {
             Reply::ProducerReady(ready) => Ok((ready.id, ready.epoch)),

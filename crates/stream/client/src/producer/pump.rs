@@ -65,8 +65,10 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    queued: Notify,
+    queued: Arc<Notify>,
     is_running: AtomicBool,
+    /// Whether it has had a task before.
+    has_begun: AtomicBool,
 }
 
 /// Where a record was put: what to watch, its place in the batch, whether it began the batch.
@@ -75,7 +77,12 @@ type Queued = (watch::Receiver<Outcome>, u32, bool);
 impl Queue {
     pub(crate) fn new(builder: BatchBuilder) -> Self {
         let state = State { builder, open: None, sealed: VecDeque::new(), failure: None, is_hurried: false };
-        Self { state: Mutex::new(state), queued: Notify::new(), is_running: AtomicBool::new(false) }
+        Self {
+            state: Mutex::new(state),
+            queued: Arc::default(),
+            is_running: AtomicBool::new(false),
+            has_begun: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn append(
@@ -220,65 +227,81 @@ struct Identity {
 
 /// The task's own state.
 struct Pump {
+    shared: Weak<Shared>,
     shard: u32,
     line: Option<(Arc<Line>, reply::Opened)>,
     identity: Option<Identity>,
+    /// The identity of the whole producer was used here before, and its next number is not known: it takes another.
+    is_own_identity: bool,
     under_way: VecDeque<Sent>,
     backoff: Backoff,
     /// Not before then is anything sent again.
     not_before: Option<Instant>,
+    /// The stream's handle was asked for anew for the first batch under way.
+    has_new_handle: bool,
+    /// Identities that the first batch under way was sent under.
+    identities: u32,
 }
 
 /// Delivers a shard's queue.
 pub(crate) async fn run(shared: Weak<Shared>, shard: u32) {
     let Some(strong) = shared.upgrade() else { return };
     let mut pump = Pump {
+        shared: shared.clone(),
         shard,
         line: None,
         identity: None,
+        is_own_identity: strong.queues[shard as usize].has_begun.swap(true, Ordering::AcqRel),
         under_way: VecDeque::new(),
         backoff: Backoff::new(&strong.pool.options),
         not_before: None,
+        has_new_handle: false,
+        identities: 0,
     };
     drop(strong);
-    // The producer's handles keep the queue alive; what is under way keeps the task going for a while after them.
+    // Between its rounds the task holds nothing: with the last handle on the producer it ends.
     while let Some(shared) = shared.upgrade() {
-        if !pump.step(&shared).await {
+        if pump.step(&shared).await {
+            continue;
+        }
+        let queued = Arc::clone(&shared.queues[shard as usize].queued);
+        drop(shared);
+        let is_awake = tokio::time::timeout(PUMP_IDLE, queued.notified()).await.is_ok();
+        if !is_awake && pump.retires() {
             return;
         }
     }
 }
 
 impl Pump {
-    /// One round; answers whether there may be another.
+    /// One round; answers whether there is more to do.
     async fn step(&mut self, shared: &Arc<Shared>) -> bool {
         let queue = &shared.queues[self.shard as usize];
         self.expire(shared);
         if self.is_allowed() {
+            self.not_before = None;
             self.fill(shared, queue);
             if let Err(error) = self.send(shared).await {
                 self.fail_or_wait(shared, &error);
             }
         }
         if self.under_way.is_empty() && queue.is_empty() {
-            return self.rest(queue).await;
+            return false;
         }
         self.wait(shared, queue).await;
         true
     }
 
-    fn is_allowed(&self) -> bool {
-        self.not_before.is_none_or(|instant| instant <= Instant::now())
+    /// After a while without work the task ends, unless a record came in between that has seen it still running.
+    fn retires(&self) -> bool {
+        let Some(shared) = self.shared.upgrade() else { return true };
+        let queue = &shared.queues[self.shard as usize];
+        queue.is_running.store(false, Ordering::Release);
+        queue.is_empty() || !queue.starts()
     }
 
-    /// Waits for work; after a while without any the task ends.
-    async fn rest(&self, queue: &Queue) -> bool {
-        if tokio::time::timeout(PUMP_IDLE, queue.queued.notified()).await.is_ok() {
-            return true;
-        }
-        queue.is_running.store(false, Ordering::Release);
-        // A record that came in between may have seen the task still running.
-        !queue.is_empty() && queue.starts()
+    fn is_allowed(&self) -> bool {
+        self.not_before.is_none_or(|instant| instant <= Instant::now())
     }
 
     /// Takes batches off the queue while there is a place under way for them.
@@ -296,7 +319,7 @@ impl Pump {
         }
         let (line, opened) = self.line(shared).await?;
         if shared.options.idempotent && shared.options.acknowledged && self.identity.is_none() {
-            let (id, epoch) = shared.identity(&line).await?;
+            let (id, epoch) = shared.identity(&line, self.is_own_identity).await?;
             self.identity = Some(Identity { id, epoch, next: 0 });
             self.under_way.iter_mut().for_each(|sent| sent.pending.is_numbered = false);
         }
@@ -311,9 +334,12 @@ impl Pump {
             {
                 number(&mut sent.pending, identity);
             }
+            if ack == Ack::None {
+                // Nothing else holds it back.
+                line.room().await;
+            }
             sent.waiting = line.publish(opened.handle, self.shard, ack, &sent.pending.bytes)?;
         }
-        self.not_before = None;
         if ack == Ack::None {
             for sent in self.under_way.drain(..) {
                 settle(shared, sent.pending, Ok(Placed { base: None }));
@@ -339,6 +365,18 @@ impl Pump {
     /// Everything under way is to be sent again.
     fn rewind(&mut self) {
         self.under_way.iter_mut().for_each(|sent| sent.waiting = None);
+    }
+
+    /// What is numbered is refused behind a gap, and is to be sent again; what is not, may have been taken.
+    fn rewind_numbered(&mut self) {
+        let numbered = self.under_way.iter_mut().filter(|sent| sent.pending.is_numbered);
+        numbered.for_each(|sent| sent.waiting = None);
+    }
+
+    /// The numbers of the old identity are of no use any more.
+    fn begin_anew(&mut self) {
+        self.rewind_numbered();
+        (self.identity, self.is_own_identity) = (None, true);
     }
 
     /// Waits for the first answer, for more to send, or for the time to send.
@@ -375,6 +413,7 @@ impl Pump {
             }
             Some(Ok(Reply::Published(published))) => {
                 self.backoff = Backoff::new(&shared.pool.options);
+                (self.has_new_handle, self.identities) = (false, 0);
                 if let Some(sent) = self.under_way.pop_front() {
                     settle(shared, sent.pending, Ok(Placed { base: Some(published.base_offset) }));
                 }
@@ -388,50 +427,39 @@ impl Pump {
         match refusal.code {
             // The broker knows another past of this producer: it begins anew, under another identity.
             Code::UnknownProducer | Code::OutOfSequence { .. } | Code::Fenced { .. }
-                if self.identity.is_some() && !self.is_hopeless() =>
+                if self.identity.is_some() && self.identities < IDENTITIES_MAX =>
             {
-                self.identity = None;
-                self.pause(shared, refusal.retry_after_ms);
+                self.identities += 1;
+                self.begin_anew();
+                self.pause(refusal.retry_after_ms);
             }
-            Code::InvalidRequest | Code::UnknownStream if self.is_stale(shared) => {
-                self.pause(shared, refusal.retry_after_ms);
+            // The stream was deleted, and perhaps made again: the handle is asked for anew, once for each batch.
+            Code::UnknownStream if !self.has_new_handle => {
+                self.has_new_handle = true;
+                if let Some((line, _)) = self.line.take() {
+                    line.forget_stream(&shared.name);
+                }
+                self.begin_anew();
+                self.pause(refusal.retry_after_ms);
             }
             code if code.retry() == Retry::Later => {
                 if code == Code::ShuttingDown {
                     self.line = None;
                 }
-                self.pause(shared, refusal.retry_after_ms);
+                self.pause(refusal.retry_after_ms);
             }
             _ => self.fail_first(shared, refusal.into()),
         }
     }
 
-    /// Whether the first batch was refused under a fresh identity already: then it is no matter of numbers.
-    fn is_hopeless(&self) -> bool {
-        self.identity.is_some_and(|identity| {
-            let first = self.under_way.front().map(|sent| BatchHeader::parse(&sent.pending.bytes));
-            first.is_some_and(|header| {
-                header.is_ok_and(|header| header.base_sequence == 0 && identity.epoch == 0)
-            }) && self
-                .under_way
-                .front()
-                .is_some_and(|sent| sent.pending.since.elapsed() > Duration::from_secs(5))
-        })
-    }
-
-    /// Whether the handle may have been the trouble: it is then asked for anew, once.
-    fn is_stale(&mut self, shared: &Shared) -> bool {
-        let Some((line, _)) = self.line.take() else { return false };
-        line.forget_stream(&shared.name);
-        false
-    }
-
-    /// Sends all again after a while.
-    fn pause(&mut self, _: &Shared, hint_ms: u32) {
-        self.rewind();
-        let hint = Duration::from_millis(hint_ms.into());
-        self.not_before =
-            Some(Instant::now() + hint.max(if hint_ms == 0 { self.backoff.step() } else { hint }));
+    /// Sends again after a while: the first batch, and those behind it that were refused for the gap that it left.
+    fn pause(&mut self, hint_ms: u32) {
+        self.rewind_numbered();
+        if let Some(first) = self.under_way.front_mut() {
+            first.waiting = None;
+        }
+        let pause = if hint_ms == 0 { self.backoff.step() } else { Duration::from_millis(hint_ms.into()) };
+        self.not_before = Some(Instant::now() + pause);
     }
 
     /// The first batch will not be delivered. Those behind it were numbered after it: they get other numbers.
@@ -439,10 +467,12 @@ impl Pump {
         if let Some(sent) = self.under_way.pop_front() {
             let queue = &shared.queues[self.shard as usize];
             queue.state.lock().failure.get_or_insert(error.clone());
+            if sent.pending.is_numbered {
+                self.begin_anew();
+            }
             settle(shared, sent.pending, Err(error));
         }
-        self.rewind();
-        self.identity = None;
+        (self.has_new_handle, self.identities) = (false, 0);
     }
 
     fn fail_or_wait(&mut self, shared: &Shared, error: &RequestError) {
@@ -486,8 +516,9 @@ impl Drop for Pump {
 }
 
 fn settle(shared: &Shared, pending: Pending, outcome: Result<Placed, PublishError>) {
-    pending.outcome.send_replace(Some(outcome));
-    shared.release(pending.size);
+    let Pending { size, outcome: told, .. } = pending;
+    told.send_replace(Some(outcome));
+    shared.release(size);
 }
 
 /// Writes the producer's identity and the next number into a batch (KIP-98), and its checksum anew.
@@ -512,6 +543,9 @@ fn renumber(batch: &Bytes, producer: Numbered) -> Bytes {
     bytes[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
     bytes.freeze()
 }
+
+/// Fresh identities that a batch is tried under before it fails: one is enough, unless the broker loses its memory again.
+const IDENTITIES_MAX: u32 = 3;
 
 /// Where a batch's checksum lies (Kafka protocol, "Record Batch").
 const CRC_AT: usize = 17;

@@ -53,6 +53,7 @@ impl Session {
         };
         let frame_bytes = u32::try_from(limits.frame_bytes).unwrap_or(u32::MAX).min(hello.max_frame_bytes);
         self.decoder.set_max(limits.frame_bytes);
+        self.out.frame_bytes = frame_bytes as usize;
         self.out.reply(
             id,
             reply::Welcome {

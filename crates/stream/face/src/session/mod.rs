@@ -11,6 +11,7 @@
 //! trusted to begin a frame. A message that cannot be read within a good frame is refused under its own id, and the
 //! conversation goes on.
 
+mod caches;
 mod greeting;
 mod publish;
 mod refusal;
@@ -29,7 +30,7 @@ use trifid_stream_model::frame::{Code, Decoder, Frame, FrameError, Refusal, Repl
 use self::serving::Serving;
 use crate::account::Account;
 use crate::core::Core;
-use crate::limits::FRAME_ALONE_BYTES;
+use crate::limits::{FRAME_ALONE_BYTES, FRAME_BYTES_LEAST};
 use crate::link::Outbox;
 
 /// How far the conversation has come.
@@ -60,12 +61,19 @@ pub(crate) struct Output {
     pub(crate) outbox: Outbox,
     core: Arc<Core>,
     worker: usize,
+    /// The largest body that the client takes.
+    frame_bytes: usize,
 }
 
 impl Output {
-    /// Queues a reply.
+    /// Queues a reply. One that the client does not take is refused in its place.
     pub(crate) fn reply(&mut self, id: u32, reply: impl Into<Reply>) {
-        let pieces = reply.into().encode(id);
+        let mut pieces = reply.into().encode(id);
+        if pieces.len() > self.frame_bytes {
+            let code = Code::TooLarge { max: self.frame_bytes as u64 };
+            let message = "the answer does not fit into the frames that the client takes";
+            pieces = Reply::Error(Refusal::new(code, message)).encode(id);
+        }
         self.core.stats.frames_out.add(self.worker, 1);
         pieces.iter().for_each(|piece| self.outbox.share(piece));
     }
@@ -85,7 +93,12 @@ impl Output {
 
 impl Session {
     pub(crate) fn new(core: Arc<Core>, worker: usize, account: Rc<Account>) -> Self {
-        let out = Output { outbox: Outbox::default(), core: Arc::clone(&core), worker };
+        let out = Output {
+            outbox: Outbox::default(),
+            core: Arc::clone(&core),
+            worker,
+            frame_bytes: FRAME_BYTES_LEAST as usize,
+        };
         Self {
             core,
             worker,
@@ -146,6 +159,7 @@ impl Session {
     /// So many bytes have come in.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.core.stats.bytes_in.add(self.worker, bytes as u64);
+        self.check_token();
         if let Err(error) = self.take_frames() {
             self.break_off(&error);
         }
@@ -213,15 +227,22 @@ impl Session {
 
     /// Settles what has been answered, and pushes; answers whether anything was written.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
-        let Phase::Serving(serving) = &mut self.phase else { return false };
         let before = self.out.outbox.len();
-        if let Err(refusal) = serving.check_token() {
+        self.check_token();
+        if let Phase::Serving(serving) = &mut self.phase {
+            serving.poll(cx, &mut self.out);
+        }
+        self.out.outbox.len() != before
+    }
+
+    /// Whoever was let in with a token that is no longer known is sent away.
+    fn check_token(&mut self) {
+        if let Phase::Serving(serving) = &mut self.phase
+            && let Err(refusal) = serving.check_token()
+        {
             self.out.refuse(0, refusal);
             self.phase = Phase::Over;
-            return true;
         }
-        serving.poll(cx, &mut self.out);
-        self.out.outbox.len() != before
     }
 
     /// The peer sends nothing more: what is in flight is answered.

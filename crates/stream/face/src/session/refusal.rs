@@ -1,6 +1,7 @@
 //! One table: what the engine refuses, as the protocol's codes. (The engine's enums may grow, so that each table ends in
 //! a defect of ours, told as one.)
 
+use trifid_stream_engine::cache::{CacheCreateError, CacheError};
 use trifid_stream_engine::{CommitFailure, CreateError, DeleteError, FetchError, Overloaded, PublishError};
 use trifid_stream_model::batch::BatchError;
 use trifid_stream_model::frame::{Code, FrameError, Refusal};
@@ -110,6 +111,39 @@ pub(super) fn of_fetch(error: &FetchError) -> Refusal {
             tracing::error!(%error, "a stream cannot be read");
             told(Code::Internal, error)
         }
+        other => told(Code::Internal, other),
+    }
+}
+
+pub(super) fn of_cache(error: &CacheError) -> Refusal {
+    match error {
+        CacheError::Key { .. } => told(Code::InvalidRequest, error),
+        CacheError::TooLarge { limit, .. } | CacheError::TooMany { limit, .. } => {
+            told(Code::TooLarge { max: *limit as u64 }, error)
+        }
+        CacheError::Conflict { revision } => told(Code::Conflict { revision: *revision }, error),
+        CacheError::Overloaded { retry_after_ms } => {
+            told(Code::Overloaded { shed: 0 }, error).after(*retry_after_ms)
+        }
+        CacheError::NoSpace => told(Code::NoSpace, error).after(NO_SPACE_RETRY_MS),
+        CacheError::Deleted => told(Code::UnknownCache, error),
+        CacheError::ShuttingDown => told(Code::ShuttingDown, error).after(SHUTTING_DOWN_RETRY_MS),
+        CacheError::Failed => told(Code::Internal, error),
+        other => told(Code::Internal, other),
+    }
+}
+
+pub(super) fn of_cache_create(error: &CacheCreateError) -> Refusal {
+    match error {
+        CacheCreateError::Exists => told(Code::AlreadyExists, error),
+        CacheCreateError::Unknown => told(Code::UnknownCache, error),
+        CacheCreateError::NoDirectory => told(Code::Unsupported, error),
+        CacheCreateError::Spec(_) => told(Code::InvalidRequest, error),
+        CacheCreateError::Reserved => told(Code::Forbidden, error),
+        CacheCreateError::TooMany { limit } => told(Code::TooLarge { max: *limit as u64 }, error),
+        CacheCreateError::NoSpace => told(Code::NoSpace, error).after(NO_SPACE_RETRY_MS),
+        CacheCreateError::ShuttingDown => told(Code::ShuttingDown, error).after(SHUTTING_DOWN_RETRY_MS),
+        CacheCreateError::Failed => told(Code::Internal, error),
         other => told(Code::Internal, other),
     }
 }

@@ -8,6 +8,7 @@ use trifid_base_web::{Principal, Role};
 use trifid_stream_model::frame::{Code, Frame, Refusal, Request, reply, request};
 use trifid_stream_model::names::Tenant;
 
+use super::caches::CacheHandles;
 use super::publish::{Acks, Handles};
 use super::sources::Sources;
 use super::tasks::{Answer, Tasks};
@@ -35,6 +36,7 @@ pub(super) struct Serving {
     /// The largest body that the client takes.
     pub(super) frame_bytes: u32,
     pub(super) handles: Handles,
+    pub(super) caches: CacheHandles,
     pub(super) acks: Acks,
     pub(super) tasks: Tasks,
     pub(super) sources: Sources,
@@ -58,6 +60,7 @@ impl Serving {
             standing,
             frame_bytes,
             handles: Handles::default(),
+            caches: CacheHandles::default(),
             acks: Acks::default(),
             tasks: Tasks::default(),
             sources: Sources::default(),
@@ -165,10 +168,10 @@ impl Serving {
             Request::InitProducer(init) => self.init_producer(id, &init, out),
             Request::Subscribe(subscribe) => self.subscribe(id, subscribe, out),
             Request::Unsubscribe(request::Unsubscribe { subscription }) => {
-                self.unsubscribe(subscription, out)
+                self.unsubscribe(subscription, out);
             }
             Request::Credit(request::Credit { subscription, bytes }) => {
-                self.sources.credit(subscription, bytes)
+                self.sources.credit(subscription, bytes);
             }
             Request::GroupJoin(_)
             | Request::GroupPull(_)
@@ -181,17 +184,17 @@ impl Serving {
             | Request::GroupDelete(_)
             | Request::CommitOffsets(_)
             | Request::FetchOffsets(_)
-            | Request::ResetOffsets(_)
-            | Request::CacheCreate(_)
-            | Request::CacheDrop(_)
-            | Request::CacheList(_)
-            | Request::CacheOpen(_)
-            | Request::CacheGet(_)
-            | Request::CachePut(_)
-            | Request::CacheDelete(_)
-            | Request::CacheBatch(_)
-            | Request::CacheScan(_)
-            | Request::CacheWatch(_) => out.refuse(id, Refusal::new(Code::Unsupported, "not yet")),
+            | Request::ResetOffsets(_) => out.refuse(id, Refusal::new(Code::Unsupported, "not yet")),
+            Request::CacheCreate(create) => self.create_cache(id, create),
+            Request::CacheDrop(drop) => self.drop_cache(id, drop),
+            Request::CacheList(list) => finish(id, self.list_caches(&list), out),
+            Request::CacheOpen(open) => finish(id, self.open_cache(&open.name), out),
+            Request::CacheGet(get) => finish(id, self.cache_get(&get), out),
+            Request::CachePut(put) => self.cache_put(id, &put, out),
+            Request::CacheDelete(delete) => self.cache_delete(id, &delete, out),
+            Request::CacheBatch(batch) => self.cache_batch(id, batch, out),
+            Request::CacheScan(scan) => finish(id, self.cache_scan(&scan), out),
+            Request::CacheWatch(watch) => self.cache_watch(id, &watch, out),
         }
     }
 

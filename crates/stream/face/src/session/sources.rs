@@ -1,4 +1,4 @@
-//! Subscriptions: what is pushed without being asked for each time.
+//! Subscriptions and watches: what is pushed without being asked for each time.
 //!
 //! A subscription has a cursor for each of its shards and a credit in bytes for all of them. A cursor has a seat in the
 //! [ready list](crate::ready), so that only those are looked at that have something; each gets a turn of one frame and
@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 
 use slab::Slab;
 use tokio::task::JoinHandle;
+use trifid_stream_engine::cache::Watch;
 use trifid_stream_engine::{Cursor, FetchError, Fetched, Policy as Rule, Shard, Start as From, Step};
 use trifid_stream_model::frame::{
     BATCH_HEAD_LEN, Code, EndReason, FRAME_HEAD_LEN, Policy, Refusal, ShardOffset, Start, batch_head, reply,
@@ -23,7 +24,7 @@ use super::serving::Serving;
 use super::streams::{chosen, start_of};
 use super::tasks::{Ending, blocking};
 use super::{Output, refusal};
-use crate::limits::{CURSORS_MAX, DISK_READS_MAX};
+use crate::limits::{CURSORS_MAX, DISK_READS_MAX, WATCH_BYTES_MAX};
 use crate::ready::{Ready, Seat};
 
 /// All subscriptions of one byte stream.
@@ -39,7 +40,8 @@ pub(super) struct Sources {
 
 struct Subscription {
     cursors: Vec<u32>,
-    credit: u64,
+    /// Bytes that may be pushed; below zero, what a last frame took beyond it is owed.
+    credit: i64,
     frame_bytes: usize,
     /// Cursors that have something and no credit for it.
     parked: Vec<u32>,
@@ -58,6 +60,7 @@ type Page = (Cursor, Result<Step, FetchError>);
 enum Reading {
     Live(Box<Cursor>),
     Disk(JoinHandle<Page>),
+    Watch(Box<Watch>),
     /// For the moment in which it is being looked at.
     Away,
 }
@@ -79,7 +82,7 @@ impl Sources {
     pub(super) fn credit(&mut self, id: u32, bytes: u64) {
         // One that has ended meanwhile needs none.
         let Some(subscription) = self.subscriptions.get_mut(&id) else { return };
-        subscription.credit = subscription.credit.saturating_add(bytes);
+        subscription.credit = subscription.credit.saturating_add(signed(bytes));
         for number in subscription.parked.drain(..) {
             if let Some(source) = self.cursors.get(number as usize) {
                 source.seat.wake();
@@ -88,16 +91,31 @@ impl Sources {
     }
 
     fn insert(&mut self, id: u32, begun: Begun, credit: u64, frame_bytes: usize) {
-        let mut cursors = Vec::with_capacity(begun.len());
-        for (shard, cursor) in begun {
-            let entry = self.cursors.vacant_entry();
-            // The number of cursors is bounded far below.
-            let number = u32::try_from(entry.key()).unwrap_or(u32::MAX);
-            let reading = Reading::Live(Box::new(cursor));
-            entry.insert(Source { seat: self.ready.seat(number), subscription: id, shard, reading });
-            cursors.push(number);
-        }
+        let live = |(shard, cursor)| self.seat(id, shard, Reading::Live(Box::new(cursor)));
+        let cursors = begun.into_iter().map(live).collect();
+        let credit = signed(credit);
         self.subscriptions.insert(id, Subscription { cursors, credit, frame_bytes, parked: Vec::new() });
+    }
+
+    pub(super) fn insert_watch(&mut self, id: u32, watch: Watch, credit: u64) {
+        let cursors = vec![self.seat(id, 0, Reading::Watch(Box::new(watch)))];
+        let (frame_bytes, credit) = (WATCH_BYTES_MAX, signed(credit));
+        self.subscriptions.insert(id, Subscription { cursors, credit, frame_bytes, parked: Vec::new() });
+    }
+
+    fn seat(&mut self, subscription: u32, shard: u32, reading: Reading) -> u32 {
+        let entry = self.cursors.vacant_entry();
+        // The number of cursors is bounded far below.
+        let number = u32::try_from(entry.key()).unwrap_or(u32::MAX);
+        entry.insert(Source { seat: self.ready.seat(number), subscription, shard, reading });
+        number
+    }
+
+    /// So many bytes were pushed.
+    pub(super) fn spend(&mut self, id: u32, bytes: u64) {
+        if let Some(subscription) = self.subscriptions.get_mut(&id) {
+            subscription.credit = subscription.credit.saturating_sub(signed(bytes));
+        }
     }
 
     fn remove(&mut self, id: u32) -> bool {
@@ -151,14 +169,8 @@ impl Serving {
     }
 
     fn begun(&mut self, id: u32, begun: Begun, subscribe: &request::Subscribe, out: &mut Output) {
-        if self.sources.subscriptions.contains_key(&id) {
-            return out.refuse(id, Refusal::new(Code::InvalidRequest, "a subscription has this id already"));
-        }
-        let has_place = self.sources.cursors.len() + begun.len() <= CURSORS_MAX
-            && self.account.take_subscription(self.core.limits.subscriptions);
-        if !has_place {
-            let message = "the connection has all the subscriptions that it may have";
-            return out.refuse(id, Refusal::new(Code::Overloaded { shed: 0 }, message));
+        if let Err(refusal) = self.take_place(id, begun.len()) {
+            return out.refuse(id, refusal);
         }
         let start =
             |(shard, cursor): &(u32, Cursor)| ShardOffset { shard: *shard, offset: cursor.position() };
@@ -169,12 +181,23 @@ impl Serving {
         self.sources.insert(id, begun, subscribe.credit_bytes, frame_bytes);
     }
 
+    /// A place for a subscription of so many cursors.
+    pub(super) fn take_place(&mut self, id: u32, cursors: usize) -> Result<(), Refusal> {
+        if self.sources.subscriptions.contains_key(&id) {
+            return Err(Refusal::new(Code::InvalidRequest, "a subscription has this id already"));
+        }
+        let has_place = self.sources.cursors.len() + cursors <= CURSORS_MAX
+            && self.account.take_subscription(self.core.limits.subscriptions);
+        let message = "the connection has all the subscriptions that it may have";
+        if has_place { Ok(()) } else { Err(Refusal::new(Code::Overloaded { shed: 0 }, message)) }
+    }
+
     pub(super) fn unsubscribe(&mut self, id: u32, out: &mut Output) {
         self.end(id, EndReason::Unsubscribed, String::new(), out);
     }
 
     /// Ends a subscription, if it is there, and says why.
-    fn end(&mut self, id: u32, reason: EndReason, message: String, out: &mut Output) {
+    pub(super) fn end(&mut self, id: u32, reason: EndReason, message: String, out: &mut Output) {
         if self.sources.remove(id) {
             self.account.give_subscriptions(1);
             out.reply(id, reply::Ended { reason, message });
@@ -198,7 +221,7 @@ impl Serving {
         let Some(source) = self.sources.cursors.get_mut(number as usize) else { return };
         source.seat.taken();
         let Some(subscription) = self.sources.subscriptions.get_mut(&source.subscription) else { return };
-        if subscription.credit == 0 {
+        if subscription.credit <= 0 {
             return subscription.parked.push(number);
         }
         let credit = usize::try_from(subscription.credit).unwrap_or(usize::MAX);
@@ -226,6 +249,14 @@ impl Serving {
                     self.end(id, EndReason::Failed, "reading failed".to_owned(), out);
                 }
             },
+            Reading::Watch(mut watch) => {
+                let (id, polled) = (source.subscription, watch.poll_next(cx, max_bytes));
+                source.reading = Reading::Watch(watch);
+                if let Poll::Ready(events) = polled {
+                    source.seat.wake();
+                    self.tell(id, events, out);
+                }
+            }
             Reading::Away => {}
         }
     }
@@ -286,10 +317,13 @@ impl Serving {
             same.iter().for_each(|entry| out.outbox.share(&entry.bytes));
         }
         self.core.stats.pushed.add(self.worker, fetched.batches.len() as u64);
-        if let Some(subscription) = self.sources.subscriptions.get_mut(&id) {
-            subscription.credit = subscription.credit.saturating_sub(fetched.bytes() as u64);
-        }
+        self.sources.spend(id, fetched.bytes() as u64);
     }
+}
+
+/// Credit is bounded by 2^63; who gives more has given that.
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 /// A cursor for each shard. May wait for the disk where the start is a time.
