@@ -165,7 +165,7 @@ impl Cursor {
         if self.next < state.ring.from() {
             return Some(Step::NeedsDisk);
         }
-        let (fetched, seen) = self.shard.core.from_ring(state, self.next, self.allowed(max_bytes));
+        let (fetched, seen) = self.shard.core.collect(state, self.next, self.allowed(max_bytes));
         self.pass(state, &fetched, seen);
         Some(Step::Batches(fetched))
     }
@@ -176,6 +176,10 @@ impl Cursor {
         match shard.read_page(self.next, self.allowed(max_bytes)) {
             Ok(fetched) => {
                 let mut state = shard.core.state.lock();
+                // A page has at least one batch, and that one may be too large for what is left.
+                if self.left.is_some_and(|left| left < self.budget && fetched.bytes() as u64 > left) {
+                    return Ok(self.jump_to_end(&mut state));
+                }
                 let seen = self.seen.saturating_add(fetched.bytes() as u64).min(state.total);
                 self.pass(&mut state, &fetched, seen);
                 Ok(Step::Batches(fetched))
@@ -219,12 +223,16 @@ impl Cursor {
                 if left > 0 && (fits || left == self.budget) {
                     return None;
                 }
-                self.left = None;
-                let seen = state.total;
-                Some(self.lose(state, end, seen, true))
+                Some(self.jump_to_end(state))
             }
             Policy::Block | Policy::DropOld => None,
         }
+    }
+
+    fn jump_to_end(&mut self, state: &mut State) -> Step {
+        self.left = None;
+        let (end, seen) = (self.shard.core.end(), state.total);
+        self.lose(state, end, seen, true)
     }
 
     fn lose(&mut self, state: &mut State, to: u64, seen: u64, by_policy: bool) -> Step {

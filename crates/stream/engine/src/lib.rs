@@ -23,8 +23,10 @@ mod broker;
 pub mod cache;
 mod catalogue;
 mod checked;
+mod compaction;
 mod cursor;
 mod error;
+pub mod fuzz;
 pub mod groups;
 mod journal;
 pub mod limits;
@@ -40,6 +42,8 @@ mod stream;
 mod streams;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod wait;
 
 pub use ack::Ack;

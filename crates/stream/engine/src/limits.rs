@@ -65,6 +65,12 @@ pub(crate) const CATALOGUE_SLACK: usize = 1000;
 pub const PAGE_BYTES_MAX: usize = 1 << 20;
 /// What a batch in memory costs beside its bytes.
 pub(crate) const ENTRY_BYTES: usize = 128;
+/// What a compaction needs per key, in bytes.
+pub(crate) const KEY_BYTES: usize = 48;
+/// Bytes that a compaction reads or writes before others get their turn.
+pub(crate) const COMPACTION_STEP_BYTES: usize = 16 << 20;
+/// A tombstone stays at least this long, in milliseconds (`delete.retention.ms`).
+pub const TOMBSTONE_MS: i64 = 24 * 60 * 60 * 1000;
 /// What a client refused for what its connection has in flight should wait, in milliseconds: its own
 /// acknowledgements are on their way.
 pub(crate) const RETRY_CONNECTION_MS: u32 = 5;

@@ -1,5 +1,6 @@
 //! Opening and beginning the shards of a stream.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,9 +26,9 @@ pub(crate) fn log_options(logs: trifid_base_log::Options, limits: &Limits) -> tr
     trifid_base_log::Options { inflight_bytes_max, ..logs }
 }
 
-/// Goes on with removals that were begun, and answers the logs that belong to no stream. Those are left alone, and their
-/// numbers are not used.
-pub(crate) fn sort_out(dir: &Dir, catalogue: &Catalogue) -> Result<Vec<String>, OpenError> {
+/// Goes on with removals that were begun, and finds the logs that belong to no stream: those are left alone, and
+/// their numbers are not used.
+pub(crate) fn sort_out(dir: &Dir, catalogue: &Catalogue) -> Result<Found, OpenError> {
     for (id, shards) in catalogue.deleted() {
         let removed = (0..shards).try_for_each(|shard| dir.remove(log_id(id, shard)));
         match removed {
@@ -45,13 +46,21 @@ pub(crate) fn sort_out(dir: &Dir, catalogue: &Catalogue) -> Result<Vec<String>, 
                 .any(|listed| listed.spec.durability.is_durable() && of(listed.id, listed.spec.shards))
             || deleted.iter().any(|(id, shards)| of(*id, *shards))
     };
-    let mut orphans = dir.list().map_err(OpenError::Directory)?;
-    orphans.retain(|log| !is_known(log));
+    let logs =
+        dir.list().map_err(|source| OpenError::Io { action: "listing", path: "log".into(), source })?;
+    let orphans: Vec<LogId> = logs.iter().filter(|log| !is_known(log)).copied().collect();
     streams_of(&orphans).into_iter().for_each(|id| catalogue.skip_id(id));
     for log in &orphans {
         tracing::warn!(%log, "a log belongs to no stream; it is left alone");
     }
-    Ok(orphans.iter().map(LogId::to_string).collect())
+    Ok(Found { orphans: orphans.iter().map(LogId::to_string).collect(), logs: logs.into_iter().collect() })
+}
+
+/// What lies in a directory.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) orphans: Vec<String>,
+    pub(crate) logs: BTreeSet<LogId>,
 }
 
 /// What shards are opened with.
@@ -62,17 +71,17 @@ pub(crate) struct Opening<'a> {
 
 impl Opening<'_> {
     /// The shards of a stream that was there before.
-    pub(crate) fn reopen(&self, listed: &Listed) -> Result<Vec<Arc<Shard>>, OpenError> {
-        (0..listed.spec.shards).map(|index| self.reopen_shard(listed, index)).collect()
+    pub(crate) fn reopen(&self, listed: &Listed, found: &Found) -> Result<Vec<Arc<Shard>>, OpenError> {
+        (0..listed.spec.shards).map(|index| self.reopen_shard(listed, index, found)).collect()
     }
 
-    fn reopen_shard(&self, listed: &Listed, index: u32) -> Result<Arc<Shard>, OpenError> {
+    fn reopen_shard(&self, listed: &Listed, index: u32, found: &Found) -> Result<Arc<Shard>, OpenError> {
         let Some(dir) = self.durable(listed) else {
             // What it held is gone, and who published it may come back.
             return Ok(self.in_memory(listed, index, true));
         };
         let id = log_id(listed.id, index);
-        if !dir.exists(id).map_err(|source| failed(listed, index, source))? {
+        if !found.logs.contains(&id) {
             let (tenant, stream) = (listed.tenant.clone(), listed.name.clone());
             return Err(OpenError::Missing { tenant, stream, shard: index, log: id });
         }
@@ -104,8 +113,9 @@ impl Opening<'_> {
 
     fn in_memory(&self, listed: &Listed, index: u32, forgot: bool) -> Arc<Shard> {
         let producers = Producers::new(self.room.limits.producers_max, forgot);
-        let beginning = Beginning { label: label(listed, index), start: 0, next: 0, epoch: 0, producers };
-        Arc::new(Shard { core: Core::new(self.room.clone(), &listed.spec, beginning), log: None })
+        let beginning =
+            Beginning { label: label(listed, index), start: 0, next: 0, epoch: 0, producers, cleaned: 0 };
+        Shard::new(Core::new(self.room.clone(), &listed.spec, beginning), None)
     }
 
     fn on_disk(
@@ -114,22 +124,25 @@ impl Opening<'_> {
         listed: &Listed,
         index: u32,
     ) -> Result<Arc<Shard>, trifid_base_log::OpenError> {
-        let id = log_id(listed.id, index);
+        let (id, settings) = (log_id(listed.id, index), settings(&listed.spec));
         let max = self.room.limits.producers_max;
         let snapshot = dir.read_producers(id).and_then(|bytes| snapshot::decode(&bytes, max));
-        let mut replay =
-            Producing { label: label(listed, index), producers: Producers::new(max, false), now_ms: 0 };
-        replay.now_ms = self.room.now_ms();
+        let mut replay = Producing::new(label(listed, index), self.room.now_ms(), Producers::new(max, false));
         let mut from = ReplayFrom::Start;
-        if let Some((offset, producers)) = snapshot {
-            from = ReplayFrom::Position(Position::new(offset));
-            replay.producers = producers;
+        let mut cleaned = 0;
+        if let Some(snapshot) = snapshot {
+            from = ReplayFrom::Position(Position::new(snapshot.offset));
+            replay.producers = snapshot.producers;
+            cleaned = snapshot.cleaned;
+        } else if listed.spec.compact {
+            // Whoever's batches were compacted away is not found by reading the log.
+            replay.producers = Producers::new(max, true);
         }
-        let opened = match dir.recover(id, settings(listed.spec.durability), from, &mut replay) {
+        let opened = match dir.recover(id, settings.clone(), from, &mut replay) {
             // The snapshot is of another time than the log: what was not flushed is gone, or the front is.
             Err(trifid_base_log::OpenError::Behind { .. } | trifid_base_log::OpenError::Truncated { .. }) => {
-                replay.producers = Producers::new(max, true);
-                dir.recover(id, settings(listed.spec.durability), ReplayFrom::Start, &mut replay)?
+                (replay.producers, cleaned) = (Producers::new(max, true), 0);
+                dir.recover(id, settings, ReplayFrom::Start, &mut replay)?
             }
             opened => opened?,
         };
@@ -140,10 +153,11 @@ impl Opening<'_> {
             next: recovery.next.get(),
             epoch: 0,
             producers: replay.producers,
+            cleaned,
         };
         let core = Core::new(self.room.clone(), &listed.spec, beginning);
         let log = ShardLog::new(recovered.start(core.clone()));
-        Ok(Arc::new(Shard { core, log: Some(log) }))
+        Ok(Shard::new(core, Some(log)))
     }
 }
 
@@ -161,6 +175,12 @@ struct Producing {
     label: String,
     producers: Producers,
     now_ms: i64,
+}
+
+impl Producing {
+    fn new(label: String, now_ms: i64, producers: Producers) -> Self {
+        Producing { label, producers, now_ms }
+    }
 }
 
 impl Replay for Producing {

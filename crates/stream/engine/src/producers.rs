@@ -6,7 +6,7 @@
 //! that was expected. A higher epoch begins anew at sequence 0, a lower one is fenced off. Sequence numbers wrap
 //! from 2^31 - 1 to 0.
 //!
-//! The state is part of the shard: it changes under the shard's lock, is taken back with offsets that the full
+//! The state is part of the shard: it changes under the shard's lock, is taken back with batches that the full
 //! disk refused, and is rebuilt at opening from a [`Snapshot`] and the headers of the batches behind it.
 //!
 //! Memory is bounded: who published nothing for a day is forgotten, and when the table is full the one that was
@@ -107,13 +107,13 @@ impl Producer {
         self.taken.is_empty() && self.expected == 0 && self.epoch == 0
     }
 
-    /// Forgets what lies at or above the offset; the first of them is expected again.
-    fn withdraw(&mut self, from: u64) {
-        while let Some(last) = self.taken.last().copied()
-            && last.base >= from
-        {
-            self.expected = last.sequence;
-            self.taken.pop();
+    /// A batch that was taken is not in the log: it is expected again.
+    fn withdraw(&mut self, claim: &Claim, base: u64) {
+        if claim.epoch == self.epoch {
+            if self.taken.last().is_some_and(|last| last.base == base) {
+                self.taken.pop();
+            }
+            self.expected = claim.sequence;
         }
     }
 }
@@ -189,9 +189,13 @@ impl Producers {
         self.known.entry(claim.id).or_insert_with(fresh).note(claim, base, now_ms);
     }
 
-    /// Takes back what lies at or above the offset: those batches are not in the log.
-    pub(crate) fn withdraw(&mut self, from: u64) {
-        self.known.values_mut().for_each(|producer| producer.withdraw(from));
+    /// Takes batches back that are not in the log. They come newest first, and none that came after them is left.
+    pub(crate) fn withdraw(&mut self, batches: impl Iterator<Item = (Claim, u64)>) {
+        for (claim, base) in batches {
+            if let Some(producer) = self.known.get_mut(&claim.id) {
+                producer.withdraw(&claim, base);
+            }
+        }
         self.known.retain(|_, producer| !producer.is_blank());
     }
 
@@ -230,11 +234,11 @@ impl Producers {
         self.forgot
     }
 
-    /// What is known of batches below `end`, in order of id: for a snapshot.
-    pub(crate) fn below(&self, end: u64) -> Vec<(i64, Producer)> {
-        let mut all: Vec<_> = self.known.iter().map(|(id, producer)| (*id, producer.clone())).collect();
-        all.iter_mut().for_each(|(_, producer)| producer.withdraw(end));
-        all.retain(|(_, producer)| !producer.is_blank());
+    /// What is known without the last batches, newest first; in order of id. For a snapshot.
+    pub(crate) fn without(&self, batches: impl Iterator<Item = (Claim, u64)>) -> Vec<(i64, Producer)> {
+        let mut copy = Producers { known: self.known.clone(), ..Producers::default() };
+        copy.withdraw(batches);
+        let mut all: Vec<_> = copy.known.into_iter().collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all
     }

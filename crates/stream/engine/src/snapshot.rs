@@ -1,27 +1,40 @@
 //! What a shard's producers were known for, as a file: so that an opening need not read the whole log.
 //!
 //! ```text
-//! "TFPR" | version u32 | offset u64 | forgot u8 | count u32
+//! "TFPR" | version u32 | offset u64 | cleaned u64 | forgot u8 | count u32
 //!   | per producer: id i64, epoch i16, expected i32, seen ms i64, count u8, per batch: sequence i32, records u32, base u64
 //!   | CRC32C of all before
 //! ```
 //!
-//! Little endian. It speaks of batches below the offset, at which replay goes on. It is derived and never trusted: one
+//! Little endian. It speaks of batches below the offset, at which replay goes on; below `cleaned` the log was compacted. It is derived and never trusted: one
 //! that does not check is as good as none, and one from another time than its log is dropped by who reads it.
 
 use crate::limits::PRODUCER_BATCHES;
-use crate::producers::{Producer, Producers, Taken};
+use crate::producers::{Claim, Producer, Producers, Taken};
 
 const MAGIC: &[u8; 4] = b"TFPR";
 const VERSION: u32 = 1;
 
-/// What is known of batches below `offset`.
-pub(crate) fn encode(offset: u64, producers: &Producers) -> Vec<u8> {
-    let known = producers.below(offset);
+/// What a file says.
+pub(crate) struct Snapshot {
+    pub(crate) offset: u64,
+    pub(crate) cleaned: u64,
+    pub(crate) producers: Producers,
+}
+
+/// What is known of batches below `offset`. `pending` are those that are not: newest first.
+pub(crate) fn encode(
+    offset: u64,
+    cleaned: u64,
+    producers: &Producers,
+    pending: impl Iterator<Item = (Claim, u64)>,
+) -> Vec<u8> {
+    let known = producers.without(pending);
     let mut out = Vec::with_capacity(32 + known.len() * 112);
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&offset.to_le_bytes());
+    out.extend_from_slice(&cleaned.to_le_bytes());
     out.push(u8::from(producers.forgot()));
     out.extend_from_slice(&(known.len() as u32).to_le_bytes());
     for (id, producer) in known {
@@ -41,8 +54,8 @@ pub(crate) fn encode(offset: u64, producers: &Producers) -> Vec<u8> {
     out
 }
 
-/// The offset and what was known below it; none unless every byte is right.
-pub(crate) fn decode(bytes: &[u8], max: usize) -> Option<(u64, Producers)> {
+/// Reads a file; none unless every byte is right.
+pub(crate) fn decode(bytes: &[u8], max: usize) -> Option<Snapshot> {
     let (body, checksum) = bytes.split_last_chunk::<4>()?;
     if crc32c::crc32c(body).to_le_bytes() != *checksum {
         return None;
@@ -52,6 +65,7 @@ pub(crate) fn decode(bytes: &[u8], max: usize) -> Option<(u64, Producers)> {
         return None;
     }
     let offset = u64::from_le_bytes(body.take()?);
+    let cleaned = u64::from_le_bytes(body.take()?);
     let [forgot] = body.take()?;
     let count = u32::from_le_bytes(body.take()?);
     let mut producers = Producers::new(max, forgot != 0 || count as usize > max);
@@ -61,7 +75,7 @@ pub(crate) fn decode(bytes: &[u8], max: usize) -> Option<(u64, Producers)> {
             producers.restore(id, producer);
         }
     }
-    body.0.is_empty().then_some((offset, producers))
+    body.0.is_empty().then_some(Snapshot { offset, cleaned, producers })
 }
 
 fn producer(body: &mut Reader<'_>) -> Option<(i64, Producer)> {
@@ -96,7 +110,6 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::producers::Claim;
     use proptest::prelude::*;
 
     fn some() -> Producers {
@@ -109,25 +122,28 @@ mod tests {
     }
 
     #[test]
-    fn is_read_back_below_its_offset() {
+    fn is_read_back() {
         let producers = some();
-        for offset in [12, 15, 17, 100] {
-            let (at, read) = decode(&encode(offset, &producers), 10).unwrap();
-            assert_eq!((at, read.below(u64::MAX)), (offset, producers.below(offset)));
-            assert!(read.forgot());
+        let last = Claim { id: 9, epoch: 0, sequence: 0, records: 4 };
+        for pending in [vec![], vec![(last, 17)]] {
+            let read = decode(&encode(17, 8, &producers, pending.iter().copied()), 10).unwrap();
+            assert_eq!((read.offset, read.cleaned), (17, 8));
+            let known = read.producers.without(std::iter::empty());
+            assert_eq!(known, producers.without(pending.into_iter()));
+            assert!(read.producers.forgot());
         }
     }
 
     #[test]
     fn more_than_fit_are_forgotten() {
-        let (_, read) = decode(&encode(100, &some()), 1).unwrap();
+        let read = decode(&encode(100, 0, &some(), std::iter::empty()), 1).unwrap().producers;
         assert_eq!((read.len(), read.forgot()), (1, true));
     }
 
     proptest! {
         #[test]
         fn a_flipped_byte_or_a_cut_is_no_snapshot(at in any::<prop::sample::Index>(), flip in 1..=255u8) {
-            let whole = encode(100, &some());
+            let whole = encode(100, 0, &some(), std::iter::empty());
             let at = at.index(whole.len());
             let mut flipped = whole.clone();
             flipped[at] ^= flip;

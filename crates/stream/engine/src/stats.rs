@@ -70,12 +70,16 @@ pub struct ShardStats {
     pub tail_bytes: usize,
     /// Batches that wait for the disk.
     pub pending_batches: usize,
-    /// Waves of the committer in which the shard took part: flushes, of a shard that is acknowledged after them.
+    /// Waves of the committer in which the shard took part.
     pub commits: u64,
+    /// Flushes of its log.
+    pub flushes: u64,
     /// Bytes written to the log.
     pub log_bytes: u64,
     /// Segments of the log.
     pub segments: usize,
+    /// Compactions done.
+    pub compactions: u64,
 }
 
 impl ShardStats {
@@ -105,8 +109,10 @@ impl ShardStats {
             tail_bytes: self.tail_bytes + other.tail_bytes,
             pending_batches: self.pending_batches + other.pending_batches,
             commits: self.commits + other.commits,
+            flushes: self.flushes + other.flushes,
             log_bytes: self.log_bytes + other.log_bytes,
             segments: self.segments + other.segments,
+            compactions: self.compactions + other.compactions,
         }
     }
 }

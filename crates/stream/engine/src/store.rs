@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use trifid_base_log::{
-    AppendError, DataDir, Disk, Durable, Log, LogId, LogOptions, OpenMode, Position, ReadError, Recovered,
-    Recovery, Replay, ReplayFrom, Stats, Ticket,
+    AppendError, CompactError, Compacted, DataDir, Disk, Dropped, Durable, Log, LogId, LogOptions, OpenMode,
+    Position, ReadError, Recovered, Recovery, RemoveError, Replay, ReplayFrom, Rewrite, SegmentInfo, Stats,
+    Ticket,
 };
-use trifid_stream_model::spec::Durability;
+use trifid_stream_model::spec::StreamSpec;
 
 use crate::error::FetchError;
 use crate::shard::{Entries, Entry};
@@ -58,18 +59,21 @@ impl Dir {
     }
 
     /// The logs that are there.
-    pub(crate) fn list(&self) -> Result<Vec<LogId>, trifid_base_log::OpenError> {
-        Ok(Vec::new())
-    }
-
-    /// Whether there is anything of the log.
-    pub(crate) fn exists(&self, _id: LogId) -> Result<bool, trifid_base_log::OpenError> {
-        Ok(true)
+    pub(crate) fn list(&self) -> io::Result<Vec<LogId>> {
+        self.dir.list()
     }
 
     /// Removes the log and what lies beside it, if there is anything.
-    pub(crate) fn remove(&self, id: LogId) -> io::Result<()> {
-        self.remove_producers(id)
+    pub(crate) fn remove(&self, id: LogId) -> Result<(), RemoveError> {
+        match self.dir.remove(id) {
+            Ok(()) | Err(RemoveError::NoLog(_)) => {}
+            Err(error) => return Err(error),
+        }
+        // Derived, and of no log that will ever be again.
+        if let Err(error) = remove_file(self.dir.disk(), &producers_path(id, "")) {
+            tracing::debug!(log = %id, %error, "what was stored of a removed log's producers is still there");
+        }
+        Ok(())
     }
 
     /// What was last stored for the log's producers.
@@ -111,10 +115,6 @@ impl Dir {
         disk.rename(&new, &path)?;
         disk.sync_dir(folder)
     }
-
-    fn remove_producers(&self, id: LogId) -> io::Result<()> {
-        remove_file(self.dir.disk(), &producers_path(id, ""))
-    }
 }
 
 fn producers_path(id: LogId, suffix: &str) -> PathBuf {
@@ -129,8 +129,8 @@ fn remove_file(disk: &Arc<dyn Disk>, path: &Path) -> io::Result<()> {
 }
 
 /// How the log of a shard is kept.
-pub(crate) fn settings(durability: Durability) -> LogOptions {
-    let durability = match durability.interval() {
+pub(crate) fn settings(spec: &StreamSpec) -> LogOptions {
+    let durability = match spec.durability.interval() {
         Some(interval) => {
             trifid_base_log::Durability::Periodic { interval: interval.max(Duration::from_millis(1)) }
         }
@@ -187,13 +187,22 @@ impl ShardLog {
         Ok(self.log.position_for_time(ms).map_err(unread)?.map(Position::get))
     }
 
-    /// The first offset that the log still has.
-    pub(crate) fn first(&self) -> u64 {
-        self.log.first().get()
+    /// Drops whole segments that are too old or too many; answers what is left.
+    pub(crate) fn retain(&self, now_ms: i64, age_ms: Option<u64>, bytes: Option<u64>) -> io::Result<Dropped> {
+        self.log.apply_retention(now_ms, age_ms, bytes)
     }
 
-    pub(crate) fn next(&self) -> u64 {
-        self.log.next_position().get()
+    pub(crate) fn segments(&self) -> Result<Vec<SegmentInfo>, ReadError> {
+        self.log.segments()
+    }
+
+    /// Writes a sealed segment again: `rewrite` says what becomes of each batch and its first offset.
+    pub(crate) fn compact(
+        &self,
+        base: u64,
+        mut rewrite: impl FnMut(u64, &Bytes) -> Rewrite,
+    ) -> Result<Compacted, CompactError> {
+        self.log.compact(Position::new(base), &mut |entry| rewrite(entry.position.get(), &entry.payload))
     }
 
     pub(crate) fn stats(&self) -> Stats {

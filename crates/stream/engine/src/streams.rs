@@ -10,7 +10,6 @@ use parking_lot::{Mutex, RwLock};
 use trifid_stream_model::names::{StreamName, Tenant};
 use trifid_stream_model::spec::{SpecError, StreamSpec};
 
-use crate::admission::Admitted;
 use crate::catalogue::{Catalogue, Listed};
 use crate::error::{CreateError, DeleteError, OpenError, UnknownStream};
 use crate::limits::SHARDS_MAX;
@@ -124,13 +123,10 @@ impl Streams {
             }
         };
         let mut map = Map::default();
-        let mut orphans = Vec::new();
-        if let Some(dir) = &dir {
-            orphans = open::sort_out(dir, &catalogue)?;
-        }
+        let found = dir.as_ref().map(|dir| open::sort_out(dir, &catalogue)).transpose()?.unwrap_or_default();
         let opening = Opening { room: &room, dir: dir.as_ref() };
         for listed in catalogue.streams() {
-            let shards = opening.reopen(&listed)?;
+            let shards = opening.reopen(&listed, &found)?;
             map.insert(Stream::new(listed, shards, catalogue.installation()));
         }
         tracing::info!(streams = map.streams, shards = map.shards, "streams are open");
@@ -140,7 +136,7 @@ impl Streams {
             map: RwLock::new(map),
             changing: Mutex::new(()),
             catalogue,
-            orphans,
+            orphans: found.orphans,
             problem: Mutex::new(None),
             dir,
         }))
@@ -350,11 +346,6 @@ impl Streams {
             Ok(stream) => Ok(stream),
             Err(UnknownStream) => self.create(&tenant, name, spec),
         }
-    }
-
-    /// For what the broker itself publishes.
-    pub(crate) fn unmetered(&self) -> Admitted {
-        Admitted::unmetered()
     }
 
     /// An identity for a producer; none if the disk has no room to remember that it was given.

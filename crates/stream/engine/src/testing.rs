@@ -130,6 +130,8 @@ impl Rig {
                 segment_bytes: 16 << 10,
                 preallocate: false,
                 linger_max: Duration::ZERO,
+                // What a dead process still tries fails, and must not end the tests.
+                on_fatal: Arc::new(|_| {}),
                 ..trifid_base_log::Options::default()
             },
             limits: Limits { tail_bytes_per_shard: 8 << 10, ..Limits::default() },
@@ -147,7 +149,6 @@ impl Rig {
         let Rig { broker, clock, disk, mut options } = self;
         let disk = disk.map(|disk| after(&disk));
         options.dir = disk.clone().map(|disk| Arc::new(disk) as _);
-        // What the dead process still tries fails, and does not end the tests.
         drop(broker);
         let broker = Broker::open(options.clone()).unwrap();
         Rig { broker, clock, disk, options }

@@ -4,9 +4,13 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use trifid_base_log::{Position, Sink};
+use trifid_stream_model::batch::BatchHeader;
 
+use super::ring::Slot;
 use super::waiters::wake;
 use super::{Core, State};
+use crate::checked::claim;
+use crate::producers::Claim;
 
 impl Sink for Core {
     /// Moves what counts now to where readers see it, and wakes those who wait for it; then the log resolves the
@@ -28,11 +32,11 @@ impl Sink for Core {
     fn refused(&self, positions: Range<Position>) {
         let from = positions.start.get();
         let mut state = self.state.lock();
-        while state.pending.back().is_some_and(|slot| slot.entry.base >= from) {
-            state.pending.pop_back();
-        }
-        state.taken = state.pending.back().map_or(state.total, super::Slot::after);
-        state.producers.withdraw(from);
+        let State { pending, producers, .. } = &mut *state;
+        let kept = pending.partition_point(|slot| slot.entry.base < from);
+        producers.withdraw(pending.range(kept..).rev().filter_map(claimed));
+        pending.truncate(kept);
+        state.taken = state.pending.back().map_or(state.total, Slot::after);
         state.upkeep.was_full = true;
     }
 }
@@ -55,4 +59,17 @@ impl Core {
             state.pending.shrink_to(16);
         }
     }
+}
+
+impl State {
+    /// What is appended and does not count yet, newest first.
+    pub(super) fn pending_claims(&self) -> impl Iterator<Item = (Claim, u64)> {
+        self.pending.iter().rev().filter_map(claimed)
+    }
+}
+
+/// What a batch says of its producer. It is read again where that is seldom needed, and not kept with every batch.
+fn claimed(slot: &Slot) -> Option<(Claim, u64)> {
+    let header = BatchHeader::parse(&slot.entry.bytes).ok()?;
+    Some((claim(&header)?, slot.entry.base))
 }

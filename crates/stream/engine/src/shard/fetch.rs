@@ -57,7 +57,7 @@ impl Shard {
             () if from > end => Tail::Error(FetchError::InFuture { end }),
             () if from == end => Tail::AtEnd,
             () if from < state.ring.from() => Tail::NeedsDisk,
-            () => Tail::Batches(self.core.from_ring(&mut state, from, max_bytes).0),
+            () => Tail::Batches(self.core.collect(&mut state, from, max_bytes).0),
         }
     }
 
@@ -136,7 +136,7 @@ impl Core {
     }
 
     /// Batches from the ring, which covers `from`. With them the bytes that the shard had taken at their end.
-    pub(crate) fn from_ring(&self, state: &mut State, from: u64, max_bytes: usize) -> (Fetched, u64) {
+    pub(crate) fn collect(&self, state: &mut State, from: u64, max_bytes: usize) -> (Fetched, u64) {
         self.warm.store(true, Ordering::Relaxed);
         let (batches, after) = state.ring.collect(from, max_bytes);
         state.count_out(&batches);

@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use trifid_stream_model::spec::StreamSpec;
 
+use crate::compaction::Compaction;
 use crate::limits::Limits;
 use crate::producers::Producers;
 use crate::room::Room;
@@ -49,6 +50,7 @@ pub struct Shard {
     pub(crate) core: Arc<Core>,
     /// None: the stream lives in memory.
     pub(crate) log: Option<ShardLog>,
+    compaction: Mutex<Option<Box<Compaction>>>,
 }
 
 /// What the handles of a shard and its log's committer share.
@@ -67,6 +69,7 @@ pub(crate) struct Core {
     warm: AtomicBool,
     /// The ring is the stream: it is never given up.
     is_memory: bool,
+    compactions: AtomicU64,
 }
 
 /// What the lock protects.
@@ -126,11 +129,13 @@ pub(crate) struct Beginning {
     pub(crate) next: u64,
     pub(crate) epoch: u32,
     pub(crate) producers: Producers,
+    /// Below, the log was compacted.
+    pub(crate) cleaned: u64,
 }
 
 impl Core {
     pub(crate) fn new(room: Arc<Room>, spec: &StreamSpec, beginning: Beginning) -> Arc<Self> {
-        let Beginning { label, start, next, epoch, producers } = beginning;
+        let Beginning { label, start, next, epoch, producers, cleaned } = beginning;
         let keep = Keep::of(spec, &room.limits);
         Arc::new(Core {
             room,
@@ -147,7 +152,7 @@ impl Core {
                 total: 0,
                 keep,
                 figures: Figures::default(),
-                upkeep: upkeep::Marks::default(),
+                upkeep: upkeep::Marks::cleaned_to(cleaned),
             }),
             start: AtomicU64::new(start),
             end: AtomicU64::new(next),
@@ -155,6 +160,7 @@ impl Core {
             max_batch_bytes: AtomicU32::new(spec.max_batch_bytes),
             warm: AtomicBool::new(false),
             is_memory: !spec.durability.is_durable(),
+            compactions: AtomicU64::new(0),
         })
     }
 
@@ -218,6 +224,10 @@ impl Keep {
 }
 
 impl Shard {
+    pub(crate) fn new(core: Arc<Core>, log: Option<ShardLog>) -> Arc<Self> {
+        Arc::new(Shard { core, log, compaction: Mutex::new(None) })
+    }
+
     /// The first offset that is there.
     pub fn start_offset(&self) -> u64 {
         self.core.start()
@@ -275,8 +285,10 @@ impl Shard {
             tail_bytes: state.ring.bytes(),
             pending_batches: state.pending.len(),
             commits: log.batches,
+            flushes: log.flushes,
             log_bytes: log.bytes,
             segments: log.segments,
+            compactions: self.core.compactions.load(Ordering::Relaxed),
         }
     }
 }

@@ -210,7 +210,7 @@ fn memory_streams_share_what_there_is() {
 #[test]
 fn cold_shards_give_their_memory_up() {
     let rig = Rig::with(Some(trifid_base_sim::SimDisk::new()), |options| {
-        options.limits.tail_bytes_total = 10 << 10
+        options.limits.tail_bytes_total = 10 << 10;
     });
     let stream = rig.create("s", StreamSpec { shards: 2, ..StreamSpec::default() });
     let (cold, hot) = (&stream.shards()[0], &stream.shards()[1]);

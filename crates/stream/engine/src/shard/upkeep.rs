@@ -2,10 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
+use trifid_base_log::CompactError;
 use trifid_stream_model::spec::StreamSpec;
 
 use super::{Core, Shard, State};
-use crate::limits::{SNAPSHOT_BYTES, UPKEEP_EVERY_MS};
+use crate::compaction::Compaction;
+use crate::limits::{COMPACTION_STEP_BYTES, SNAPSHOT_BYTES, UPKEEP_EVERY_MS};
 use crate::snapshot;
 use crate::store::{Dir, ShardLog};
 
@@ -17,8 +19,16 @@ pub(crate) struct Marks {
     /// What the shard had published at the last snapshot of its producers.
     snapshot_total: u64,
     snapshot_end: u64,
+    /// Below, the log was compacted.
+    pub(super) cleaned: u64,
     /// The disk was full lately.
     pub(super) was_full: bool,
+}
+
+impl Marks {
+    pub(super) fn cleaned_to(cleaned: u64) -> Self {
+        Marks { cleaned, ..Marks::default() }
+    }
 }
 
 impl Shard {
@@ -30,17 +40,20 @@ impl Shard {
         fair: Option<usize>,
         now_ms: i64,
     ) -> Result<(), String> {
-        if !self.core.is_due(now_ms) {
-            return Ok(());
-        }
+        let is_due = self.core.is_due(now_ms);
         match (&self.log, dir) {
             (Some(log), Some(dir)) => {
-                self.core.cool_down();
-                self.retain(log, spec, now_ms)?;
-                self.snapshot(log, dir, SNAPSHOT_BYTES)
+                if is_due {
+                    self.core.cool_down();
+                    self.retain(log, spec, now_ms)?;
+                    self.snapshot_after(log, dir, SNAPSHOT_BYTES)?;
+                }
+                self.compact(log, dir, spec, is_due, now_ms)
             }
             _ => {
-                self.core.retain_in_memory(fair, now_ms);
+                if is_due {
+                    self.core.retain_in_memory(fair, now_ms);
+                }
                 Ok(())
             }
         }
@@ -54,7 +67,7 @@ impl Shard {
             let settled = crate::wait::block_on(log.durable_at(next - 1));
             settled.map_err(|error| format!("shard {} is not settled: {error}", self.core.label))?;
         }
-        self.snapshot(log, dir, 1)
+        self.snapshot_after(log, dir, 0)
     }
 
     /// Whether the disk was full when it was last written.
@@ -62,17 +75,22 @@ impl Shard {
         self.core.state.lock().upkeep.was_full
     }
 
-    /// Stores what is known of producers if so many bytes were published since the last time.
-    fn snapshot(&self, log: &ShardLog, dir: &Dir, after_bytes: u64) -> Result<(), String> {
+    /// Stores what is known of producers, if so many bytes were published since the last time.
+    fn snapshot_after(&self, log: &ShardLog, dir: &Dir, bytes: u64) -> Result<(), String> {
+        let is_new = {
+            let state = self.core.state.lock();
+            let marks = &state.upkeep;
+            self.core.end() > marks.snapshot_end && state.total >= marks.snapshot_total + bytes
+        };
+        if is_new { self.snapshot(log, dir) } else { Ok(()) }
+    }
+
+    fn snapshot(&self, log: &ShardLog, dir: &Dir) -> Result<(), String> {
         let (bytes, total, end) = {
             let state = self.core.state.lock();
-            let marks = state.upkeep;
             let end = self.core.end();
-            let is_new = end > marks.snapshot_end && state.total >= marks.snapshot_total + after_bytes;
-            if !is_new {
-                return Ok(());
-            }
-            (snapshot::encode(end, &state.producers), state.total, end)
+            let bytes = snapshot::encode(end, state.upkeep.cleaned, &state.producers, state.pending_claims());
+            (bytes, state.total, end)
         };
         let written = dir.write_producers(log.id(), &bytes);
         written
@@ -83,12 +101,74 @@ impl Shard {
         Ok(())
     }
 
-    fn retain(&self, _log: &ShardLog, _spec: &StreamSpec, _now_ms: i64) -> Result<(), String> {
+    /// Drops what the stream need not keep.
+    fn retain(&self, log: &ShardLog, spec: &StreamSpec, now_ms: i64) -> Result<(), String> {
+        if spec.retention_ms.is_none() && spec.retention_bytes.is_none() {
+            return Ok(());
+        }
+        let kept = log.retain(now_ms, spec.retention_ms, spec.retention_bytes);
+        let kept = kept.map_err(|error| format!("retention of {} failed: {error}", self.core.label))?;
+        self.core.begin_at(kept.first.get());
         Ok(())
+    }
+
+    /// Goes on with a compaction, or begins one where it pays.
+    fn compact(
+        &self,
+        log: &ShardLog,
+        dir: &Dir,
+        spec: &StreamSpec,
+        is_due: bool,
+        now_ms: i64,
+    ) -> Result<(), String> {
+        let mut running = self.compaction.lock();
+        let told = |error: CompactError| format!("compaction of {} failed: {error}", self.core.label);
+        if running.is_none() && spec.compact && is_due {
+            let cleaned = self.core.state.lock().upkeep.cleaned;
+            let begun =
+                Compaction::begin(log, cleaned, &self.core.room).map_err(|error| told(error.into()))?;
+            *running = begun.map(Box::new);
+            if running.is_some() {
+                // What goes is not found by reading the log again.
+                self.snapshot(log, dir)?;
+            }
+        }
+        let Some(compaction) = &mut *running else { return Ok(()) };
+        match compaction.step(log, now_ms, COMPACTION_STEP_BYTES) {
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                let done = compaction.done();
+                tracing::info!(shard = %self.core.label, to = done.to, dropped = done.dropped, bytes = done.bytes_freed,
+                    "compacted");
+                self.core.state.lock().upkeep.cleaned = done.to;
+                self.core.compactions.fetch_add(1, Ordering::Relaxed);
+                *running = None;
+                self.snapshot(log, dir)
+            }
+            // It begins anew when it is due.
+            Err(error) => {
+                *running = None;
+                Err(told(error))
+            }
+        }
     }
 }
 
 impl Core {
+    /// The shard begins at `first` from now on.
+    fn begin_at(&self, first: u64) {
+        if first <= self.start() {
+            return;
+        }
+        let mut state = self.state.lock();
+        while state.ring.front().is_some_and(|slot| slot.entry.base < first) {
+            if let Some(slot) = state.ring.pop() {
+                self.give_back(slot.cost());
+            }
+        }
+        self.start.store(first, Ordering::Release);
+    }
+
     fn is_due(&self, now_ms: i64) -> bool {
         let mut state = self.state.lock();
         // A clock that was set back does not stop the looking.
