@@ -31,6 +31,11 @@ impl Ack {
         Ack { state: State::Done(Ok(())), admitted: None }
     }
 
+    /// Does not count.
+    pub(crate) fn failed(failure: CommitFailure) -> Self {
+        Ack { state: State::Done(Err(failure)), admitted: None }
+    }
+
     /// Counts when the log says so; until then the bytes are in flight.
     pub(crate) fn log(durable: Durable, admitted: Option<Admitted>) -> Self {
         Ack { state: State::Log(durable), admitted }

@@ -37,16 +37,18 @@ pub(crate) fn publish(shard: &Arc<Shard>, records: &[RecordData<'_>]) -> Result<
     let options = BuildOptions { max_bytes: BATCH_BYTES_MAX, ..BuildOptions::default() };
     let mut builder = BatchBuilder::new(options);
     for record in records {
-        builder.append(record).map_err(refused)?;
+        builder.append(record).map_err(|error| refused(&error))?;
     }
-    let Some(batch) = builder.finish(None).map_err(refused)? else { return Err(PublishError::Failed) };
+    let Some(batch) = builder.finish(None).map_err(|error| refused(&error))? else {
+        return Err(PublishError::Failed);
+    };
     // Built a moment ago: its records need not be walked again.
     let rules = Rules { records: false, ..Rules::PRODUCED };
     shard.publish(Checked::batch(batch, rules)?, Admitted::unmetered())
 }
 
-fn refused(error: BuildError) -> PublishError {
-    match error {
+fn refused(error: &BuildError) -> PublishError {
+    match *error {
         BuildError::Full => PublishError::TooLarge { bytes: BATCH_BYTES_MAX + 1, limit: BATCH_BYTES_MAX },
         BuildError::TooLarge { len, max } => PublishError::TooLarge { bytes: len, limit: max },
         BuildError::Headers(_) | BuildError::Time(_) | BuildError::Compression(_) => PublishError::Failed,

@@ -367,7 +367,7 @@ impl Cache {
         // A removal of what is not there waits for whatever removed it.
         let published = match plan.writes.is_empty() {
             true => Ok((0, journal.last_ack())),
-            false => journal.publish(plan.writes, now_ms).map_err(refused),
+            false => journal.publish(plan.writes, now_ms).map_err(|error| refused(&error)),
         };
         drop(journal);
         wakers.into_iter().for_each(std::task::Waker::wake);
@@ -629,8 +629,8 @@ impl Planned {
     }
 }
 
-fn refused(error: PublishError) -> CacheError {
-    match error {
+fn refused(error: &PublishError) -> CacheError {
+    match *error {
         PublishError::Overloaded { retry_after_ms } => CacheError::Overloaded { retry_after_ms },
         PublishError::TooLarge { bytes, limit } => CacheError::TooLarge { bytes, limit },
         PublishError::NoSpace => CacheError::NoSpace,

@@ -23,6 +23,11 @@ pub const WINDOW_RANGES_MAX: usize = 16_384;
 pub const IN_FLIGHT_PER_MEMBER_MAX: u64 = 65_536;
 /// Leases that one look at a group lets run out; the rest come with the next look.
 pub const EXPIRED_PER_TICK_MAX: usize = 4_096;
+/// A native group whose last member left unfinished work is remembered for so long, in milliseconds: how often its
+/// records were delivered, above all, so that a record that ends its readers is set aside all the same.
+pub const UNFINISHED_GROUP_MS: u64 = 60 * 60 * 1000;
+/// Members of native groups that wait to be told how their commits fared; beyond it the oldest are looked at.
+pub(crate) const UNSETTLED_MAX: usize = 1_024;
 /// Ranges that one tick takes to the dead-letter stream, per group.
 pub const DEAD_PER_TICK_MAX: usize = 256;
 /// Bytes that a page from the log may have when a group reads on.
@@ -38,6 +43,8 @@ pub const REBALANCE_TIMEOUT_MS_MAX: u32 = 60 * 60 * 1000;
 pub const INITIAL_REBALANCE_DELAY_MS: u64 = 200;
 /// Bytes of a member id, an instance id, a protocol's name or type.
 pub const ID_BYTES_MAX: usize = 1024;
+/// Bytes of a client's name that go into the id of its member.
+pub const ID_NAME_BYTES_MAX: usize = 200;
 /// Protocols that a member may offer.
 pub const PROTOCOLS_MAX: usize = 32;
 /// Bytes that a member may tell about itself, for all protocols.
