@@ -124,7 +124,7 @@ name! {
 }
 
 name! {
-    /// A consumer group. Kafka's clients call it what they like; control characters are refused, and more than 255 bytes.
+    /// A consumer group. Kafka's clients call it what they like: 255 bytes at most, without control characters.
     GroupName, check_group
 }
 

@@ -8,7 +8,8 @@
 //!      12     4  partitionLeaderEpoch  written by the broker
 //!      16     1  magic                 2
 //!      17     4  crc                   CRC32C of byte 21 to the end: so writing the two fields above costs no hashing
-//!      21     2  attributes            0..3 compression, 3 timestamp type, 4 transactional, 5 control, 6 delete horizon
+//!      21     2  attributes            0-2 compression, 3 timestamp type, 4 transactional, 5 control, 6 delete
+//!                                    horizon
 //!      23     4  lastOffsetDelta
 //!      27     8  baseTimestamp         milliseconds
 //!      35     8  maxTimestamp

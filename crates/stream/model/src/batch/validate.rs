@@ -123,8 +123,8 @@ fn check_crc(header: &BatchHeader, bytes: &[u8]) -> Result<(), BatchError> {
     if computed == stored { Ok(()) } else { Err(BatchError::Checksum { stored, computed }) }
 }
 
-/// All three are set, or there is no producer (KIP-98). Some clients leave zeros beside an id of -1, so these say nothing
-/// then. A marker of a transaction has no sequence.
+/// All three are set, or there is no producer (KIP-98). Some clients leave zeros beside an id of -1, so these say
+/// nothing then. A marker of a transaction has no sequence.
 fn check_producer(header: &BatchHeader) -> Result<(), BatchError> {
     let &BatchHeader { producer_id: id, producer_epoch: epoch, base_sequence: sequence, .. } = header;
     let none = id == -1 && !header.attributes.transactional;

@@ -17,7 +17,10 @@ pub enum Retry {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident $({ $(#[$detail_doc:meta])* $detail:ident })? = $number:literal, $retry:ident;)*) => {
+    ($(
+        $(#[$doc:meta])* $name:ident $({ $(#[$detail_doc:meta])* $detail:ident })?
+            = $number:literal, $retry:ident;
+    )*) => {
         /// Why a request is refused. On the wire a number (u16) and a detail (u64, zero where there is none).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {

@@ -295,7 +295,8 @@ macro_rules! record {
 /// An enum of cases, each with a number and fields of its own.
 macro_rules! choice {
     ($($(#[$doc:meta])* $name:ident($what:literal) {
-        $($(#[$case_doc:meta])* $case:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty),* })? = $number:literal,)*
+        $($(#[$case_doc:meta])* $case:ident
+            $({ $($(#[$field_doc:meta])* $field:ident: $type:ty),* })? = $number:literal,)*
     })*) => { $(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq)]

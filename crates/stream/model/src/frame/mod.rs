@@ -1,4 +1,5 @@
-//! The protocol of the door: the same frames over QUIC and over TCP with TLS. `docs/stream-protocol.md` draws the bytes.
+//! The protocol of the door: the same frames over QUIC and over TCP with TLS; `docs/stream-protocol.md` draws the
+//! bytes.
 //!
 //! ```text
 //!  preface (16 bytes, each side once per byte stream)
@@ -8,8 +9,8 @@
 //! A [`Decoder`] takes bytes as they come and gives [`Frame`]s whose bodies are parts of the same buffer;
 //! [`Request::decode`] and [`Reply::decode`] make messages of them, whose batches are parts of the body. A message is
 //! encoded as a head and the batches behind it ([`Pieces`]), for vectored writes: the bytes of a batch are never
-//! copied here. What is sent for each batch, [`Publish`](request::Publish) and [`Batch`](reply::Batch), has a head of fixed
-//! size on the stack ([`publish_head`], [`batch_head`]).
+//! copied here. What is sent for each batch, [`Publish`](request::Publish) and [`Batch`](reply::Batch), has a head of
+//! fixed size on the stack ([`publish_head`], [`batch_head`]).
 //!
 //! No state is kept: which message may come when is for the faces to know.
 

@@ -40,8 +40,8 @@ macro_rules! messages {
                 $crate::frame::Pieces::seal(self.kind(), id, out, self.tail())
             }
 
-            /// The message in a frame: exactly its bytes, or an error. `try_from` does the same with a frame that is not
-            /// needed any longer, and spares counting who holds its buffer.
+            /// The message in a frame: exactly its bytes, or an error. `try_from` does the same with a frame that is
+            /// not needed any longer, and spares counting who holds its buffer.
             pub fn decode(frame: &$crate::frame::Frame) -> Result<Self, $crate::frame::FrameError> {
                 Self::try_from(frame.clone())
             }

@@ -451,7 +451,8 @@ choice! {
 }
 
 impl CacheChange {
-    /// What it takes of a watch's credit, whoever counts: its key, its value, and sixteen bytes for what goes with them.
+    /// What it takes of a watch's credit, whoever counts: its key, its value, and sixteen bytes for what goes with
+    /// them.
     pub fn cost(&self) -> u64 {
         let bytes = match self {
             Self::Put { entry } => entry.key.len() + entry.value.len(),
