@@ -22,6 +22,7 @@
 #![allow(dead_code)] // until groups are here
 
 mod api;
+pub mod fuzz;
 mod limits;
 mod options;
 #[cfg(test)]

@@ -25,6 +25,7 @@ use crate::limits::BLOCKING_THREADS_MAX;
 use crate::options::Resolved;
 
 pub(crate) use self::connection::End;
+pub(crate) use self::outbox::Outbox;
 pub(crate) use self::shared::Shared;
 pub(crate) use self::stats::Counts;
 pub use self::stats::Stats;

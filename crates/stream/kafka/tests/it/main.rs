@@ -9,5 +9,6 @@ mod fetching;
 mod pipelining;
 mod producing;
 mod sasl;
+mod tls;
 mod topics;
 mod versions;
