@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::error::FetchError;
-use crate::shard::{Fetched, Shard, State};
+use crate::shard::{Core, Fetched, Shard, State};
 
 /// Where a subscription begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,12 @@ pub enum Step {
 /// One subscriber of one shard.
 pub struct Cursor {
     shard: Arc<Shard>,
+    place: Place,
+    waiter: Option<usize>,
+}
+
+/// Where a subscriber stands, and its rule.
+struct Place {
     next: u64,
     /// Bytes that the shard had published up to `next`.
     seen: u64,
@@ -81,7 +87,6 @@ pub struct Cursor {
     /// It has been at the end.
     is_live: bool,
     reader: usize,
-    waiter: Option<usize>,
 }
 
 impl Shard {
@@ -117,20 +122,19 @@ impl Shard {
         let seen = state.total;
         drop(state);
         let (budget, is_live) = ((budget_bytes as u64).max(1), next == end);
-        let shard = self.clone();
-        Ok(Cursor { shard, next, seen, budget, left: None, policy, is_live, reader, waiter: None })
+        let place = Place { next, seen, budget, left: None, policy, is_live, reader };
+        Ok(Cursor { shard: self.clone(), place, waiter: None })
     }
 }
 
 impl Cursor {
     /// What comes next: about `max_bytes` of batches, at least one. Pending, it wakes the task when there is something.
     pub fn poll_next(&mut self, cx: &mut Context<'_>, max_bytes: usize) -> Poll<Step> {
-        let shard = self.shard.clone();
-        let mut state = shard.core.state.lock();
-        match self.step(&mut state, max_bytes) {
+        let mut state = self.shard.core.state.lock();
+        match self.place.step(&self.shard.core, &mut state, max_bytes) {
             Some(step) => Poll::Ready(step),
             None => {
-                state.wait(&mut self.waiter, self.next, cx);
+                state.wait(&mut self.waiter, self.place.next, cx);
                 Poll::Pending
             }
         }
@@ -138,16 +142,74 @@ impl Cursor {
 
     /// What is there now; none if nothing is.
     pub fn try_next(&mut self, max_bytes: usize) -> Option<Step> {
-        let shard = self.shard.clone();
-        let mut state = shard.core.state.lock();
-        self.step(&mut state, max_bytes)
+        let mut state = self.shard.core.state.lock();
+        self.place.step(&self.shard.core, &mut state, max_bytes)
     }
 
-    fn step(&mut self, state: &mut State, max_bytes: usize) -> Option<Step> {
+    /// Reads from the disk what [`Step::NeedsDisk`] spoke of.
+    pub fn read_page(&mut self, max_bytes: usize) -> Result<Step, FetchError> {
+        let place = &mut self.place;
+        let page = self.shard.read_page(place.next, place.allowed(max_bytes));
+        let mut state = self.shard.core.state.lock();
+        match page {
+            // A page has at least one batch, and that one may be too large for what is left.
+            Ok(fetched)
+                if place.left.is_some_and(|left| left < place.budget && fetched.bytes() as u64 > left) =>
+            {
+                let end = self.shard.core.end();
+                Ok(place.jump_to(end, &mut state))
+            }
+            Ok(fetched) => {
+                let seen = place.seen.saturating_add(fetched.bytes() as u64).min(state.total);
+                place.pass(&mut state, &fetched, seen);
+                Ok(Step::Batches(fetched))
+            }
+            Err(FetchError::TooOld { first }) if first > place.next => {
+                let seen = place.seen;
+                Ok(place.lose(&mut state, first, seen, false))
+            }
+            Err(FetchError::Gone) => Ok(Step::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next offset that it gets.
+    pub fn position(&self) -> u64 {
+        self.place.next
+    }
+
+    /// How many records it is behind the readable end.
+    pub fn lag(&self) -> u64 {
+        self.shard.end_offset().saturating_sub(self.place.next)
+    }
+
+    /// The shard that it reads.
+    pub fn shard(&self) -> &Arc<Shard> {
+        &self.shard
+    }
+
+    /// Goes on at another offset, as if it had begun there.
+    pub fn seek(&mut self, offset: u64) -> Result<(), FetchError> {
+        let mut state = self.shard.core.state.lock();
+        let (first, end) = (self.shard.core.start(), self.shard.core.end());
+        if offset < first {
+            return Err(FetchError::TooOld { first });
+        }
+        if offset > end {
+            return Err(FetchError::InFuture { end });
+        }
+        let place = &mut self.place;
+        (place.next, place.seen, place.left, place.is_live) = (offset, state.total, None, offset == end);
+        state.readers.seek(place.reader, offset);
+        Ok(())
+    }
+}
+
+impl Place {
+    fn step(&mut self, core: &Core, state: &mut State, max_bytes: usize) -> Option<Step> {
         if state.is_gone() {
             return Some(Step::Gone);
         }
-        let core = &self.shard.core;
         let (start, end) = (core.start(), core.end());
         if self.next < start {
             let seen = state.total - state.ring.bytes_after(start);
@@ -165,33 +227,9 @@ impl Cursor {
         if self.next < state.ring.from() {
             return Some(Step::NeedsDisk);
         }
-        let (fetched, seen) = self.shard.core.collect(state, self.next, self.allowed(max_bytes));
+        let (fetched, seen) = core.collect(state, self.next, self.allowed(max_bytes));
         self.pass(state, &fetched, seen);
         Some(Step::Batches(fetched))
-    }
-
-    /// Reads from the disk what [`Step::NeedsDisk`] spoke of.
-    pub fn read_page(&mut self, max_bytes: usize) -> Result<Step, FetchError> {
-        let shard = self.shard.clone();
-        match shard.read_page(self.next, self.allowed(max_bytes)) {
-            Ok(fetched) => {
-                let mut state = shard.core.state.lock();
-                // A page has at least one batch, and that one may be too large for what is left.
-                if self.left.is_some_and(|left| left < self.budget && fetched.bytes() as u64 > left) {
-                    return Ok(self.jump_to_end(&mut state));
-                }
-                let seen = self.seen.saturating_add(fetched.bytes() as u64).min(state.total);
-                self.pass(&mut state, &fetched, seen);
-                Ok(Step::Batches(fetched))
-            }
-            Err(FetchError::TooOld { first }) if first > self.next => {
-                let mut state = shard.core.state.lock();
-                let seen = self.seen;
-                Ok(self.lose(&mut state, first, seen, false))
-            }
-            Err(FetchError::Gone) => Ok(Step::Gone),
-            Err(error) => Err(error),
-        }
     }
 
     fn allowed(&self, max_bytes: usize) -> usize {
@@ -223,15 +261,15 @@ impl Cursor {
                 if left > 0 && (fits || left == self.budget) {
                     return None;
                 }
-                Some(self.jump_to_end(state))
+                Some(self.jump_to(end, state))
             }
             Policy::Block | Policy::DropOld => None,
         }
     }
 
-    fn jump_to_end(&mut self, state: &mut State) -> Step {
+    fn jump_to(&mut self, end: u64, state: &mut State) -> Step {
         self.left = None;
-        let (end, seen) = (self.shard.core.end(), state.total);
+        let seen = state.total;
         self.lose(state, end, seen, true)
     }
 
@@ -250,42 +288,12 @@ impl Cursor {
         self.left = self.left.map(|left| left.saturating_sub(fetched.bytes() as u64));
         state.readers.advance(self.reader, self.next);
     }
-
-    /// The next offset that it gets.
-    pub fn position(&self) -> u64 {
-        self.next
-    }
-
-    /// How many records it is behind the readable end.
-    pub fn lag(&self) -> u64 {
-        self.shard.end_offset().saturating_sub(self.next)
-    }
-
-    /// The shard that it reads.
-    pub fn shard(&self) -> &Arc<Shard> {
-        &self.shard
-    }
-
-    /// Goes on at another offset, as if it had begun there.
-    pub fn seek(&mut self, offset: u64) -> Result<(), FetchError> {
-        let mut state = self.shard.core.state.lock();
-        let (first, end) = (self.shard.core.start(), self.shard.core.end());
-        if offset < first {
-            return Err(FetchError::TooOld { first });
-        }
-        if offset > end {
-            return Err(FetchError::InFuture { end });
-        }
-        (self.next, self.seen, self.left, self.is_live) = (offset, state.total, None, offset == end);
-        state.readers.seek(self.reader, offset);
-        Ok(())
-    }
 }
 
 impl Drop for Cursor {
     fn drop(&mut self) {
         let mut state = self.shard.core.state.lock();
-        state.readers.remove(self.reader);
+        state.readers.remove(self.place.reader);
         if let Some(key) = self.waiter.take() {
             state.stop_waiting(key);
         }

@@ -224,6 +224,7 @@ impl From<CommitError> for CommitFailure {
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::NoSpace => CommitFailure::NoSpace,
+            CommitError::Removed => CommitFailure::Deleted,
             _ => CommitFailure::Failed,
         }
     }

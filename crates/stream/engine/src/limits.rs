@@ -84,4 +84,6 @@ pub(crate) const RETRY_HELD_MS: u32 = 20;
 pub(crate) const UPKEEP_EVERY_MS: i64 = 1000;
 
 const _: () = assert!(SHARDS_MAX <= 1 << 16);
+// Publishes refused for these two reasons are counted apart, by their hint.
+const _: () = assert!(RETRY_HELD_MS != RETRY_PROCESS_MS);
 const _: () = assert!(PRODUCER_BATCHES >= 1 && PRODUCER_BATCHES <= u8::MAX as usize);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -88,18 +89,13 @@ impl Opening<'_> {
         self.on_disk(dir, listed, index).map_err(|source| failed(listed, index, source))
     }
 
-    /// Shards that were not there before.
-    pub(crate) fn begin(&self, listed: &Listed, shards: Range<u32>) -> Result<Vec<Arc<Shard>>, CreateError> {
-        let begun = shards.map(|index| match self.durable(listed) {
-            None => Ok(self.in_memory(listed, index, false)),
-            Some(dir) => self.on_disk(dir, listed, index),
-        });
-        begun.collect::<Result<_, _>>().map_err(|error| {
-            tracing::warn!(stream = %listed.name, error = &error as &dyn Error, "a log could not be begun");
+    /// A shard that was not there before.
+    pub(crate) fn begin(&self, listed: &Listed, index: u32) -> Result<Arc<Shard>, CreateError> {
+        let Some(dir) = self.durable(listed) else { return Ok(self.in_memory(listed, index, false)) };
+        self.on_disk(dir, listed, index).map_err(|error| {
+            tracing::warn!(stream = %listed.name, index, error = &error as &dyn Error, "a log could not be begun");
             match error {
-                trifid_base_log::OpenError::Io { source, .. }
-                    if source.kind() == std::io::ErrorKind::StorageFull =>
-                {
+                trifid_base_log::OpenError::Io { source, .. } if source.kind() == ErrorKind::StorageFull => {
                     CreateError::NoSpace
                 }
                 _ => CreateError::Failed,

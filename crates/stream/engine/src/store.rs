@@ -63,6 +63,12 @@ impl Dir {
         self.dir.list()
     }
 
+    /// Whether there is any file where the log is or would be.
+    pub(crate) fn has_files(&self, id: LogId) -> bool {
+        let folder = Path::new("log").join(id.to_string());
+        self.dir.disk().list(&folder).is_ok_and(|files| !files.is_empty())
+    }
+
     /// Removes the log and what lies beside it, if there is anything.
     pub(crate) fn remove(&self, id: LogId) -> Result<(), RemoveError> {
         match self.dir.remove(id) {

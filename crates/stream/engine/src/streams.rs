@@ -3,7 +3,7 @@
 //! Groups and caches stand on this, and [`crate::Broker`] on all three.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -18,7 +18,7 @@ use crate::options::{CreatePolicy, Options};
 use crate::room::Room;
 use crate::shard::Shard;
 use crate::stats::{BrokerStats, Health, TenantStats};
-use crate::store::{Dir, stream_of};
+use crate::store::{Dir, log_id, stream_of};
 use crate::stream::Stream;
 
 /// The tenant of the broker's own streams. Faces let nobody in as this tenant.
@@ -155,15 +155,43 @@ impl Streams {
         let (tenant, name) = (tenant.clone(), name.clone());
         let (id, created_ms) = (self.catalogue.take_id(), self.room.now_ms());
         let listed = Listed { id, tenant, name, spec, created_ms };
-        let shards = self.opening().begin(&listed, 0..listed.spec.shards)?;
-        if let Err(error) = self.catalogue.list(&listed) {
-            drop(shards);
-            self.remove_files(id, listed.spec.shards);
-            return Err(error.into());
-        }
+        let shards = self.list_with(&listed, 0..listed.spec.shards)?;
         tracing::info!(tenant = %listed.tenant, stream = %listed.name, id, shards = listed.spec.shards,
             durability = ?listed.spec.durability, "stream created");
         Ok(self.publish(listed, shards))
+    }
+
+    /// Begins shards and lists the stream with them: files first, so that whatever is listed is there.
+    fn list_with(&self, listed: &Listed, shards: Range<u32>) -> Result<Vec<Arc<Shard>>, CreateError> {
+        if listed.spec.durability.is_durable() {
+            self.check_free(listed.id, shards.clone())?;
+        }
+        let begun: Result<Vec<_>, _> =
+            shards.clone().map(|index| self.opening().begin(listed, index)).collect();
+        let done = begun.and_then(|begun| match self.catalogue.list(listed) {
+            Ok(()) => Ok(begun),
+            Err(error) => Err(error.into()),
+        });
+        if done.is_err() && listed.spec.durability.is_durable() {
+            shards.for_each(|shard| self.remove_shard(listed.id, shard));
+        }
+        done
+    }
+
+    /// A number is given once, so only files that somebody brought along can be where a new shard's log is to be. They
+    /// are left alone.
+    fn check_free(&self, id: u64, mut shards: Range<u32>) -> Result<(), CreateError> {
+        let Some(dir) = &self.dir else { return Ok(()) };
+        match shards.find(|shard| dir.has_files(log_id(id, *shard))) {
+            None => Ok(()),
+            Some(shard) => {
+                self.note(format!(
+                    "there are files where the log {} of a new shard is to be",
+                    log_id(id, shard)
+                ));
+                Err(CreateError::Failed)
+            }
+        }
     }
 
     fn publish(&self, listed: Listed, shards: Vec<Arc<Shard>>) -> Arc<Stream> {
@@ -235,12 +263,7 @@ impl Streams {
         }
         self.check_shards(&self.map.read(), wanted - have)?;
         let listed = Listed { spec, ..stream.listed.clone() };
-        let more = self.opening().begin(&listed, have..wanted)?;
-        if let Err(error) = self.catalogue.list(&listed) {
-            drop(more);
-            (have..wanted).for_each(|shard| self.remove_shard(listed.id, shard));
-            return Err(error.into());
-        }
+        let more = self.list_with(&listed, have..wanted)?;
         stream.shards().iter().for_each(|shard| shard.core.respecify(&listed.spec));
         let shards = stream.shards().iter().cloned().chain(more).collect();
         Ok(self.publish(listed, shards))
@@ -272,7 +295,7 @@ impl Streams {
 
     fn remove_shard(&self, id: u64, shard: u32) {
         if let Some(dir) = &self.dir
-            && let Err(error) = dir.remove(crate::store::log_id(id, shard))
+            && let Err(error) = dir.remove(log_id(id, shard))
         {
             self.note(format!(
                 "the files of shard {shard} of the deleted stream {id} could not be removed: {error}"

@@ -174,8 +174,17 @@ fn a_log_of_no_stream_is_left_alone_and_told() {
     let rig = Rig::with(Some(disk.clone()), |_| {});
     assert_eq!(rig.broker.health().orphans, [orphan.to_string()]);
     assert!(rig.create("new", StreamSpec::default()).id().0 > kept.0 + 5);
+    let is_there = |log: &str| disk.files().iter().any(|path| path.starts_with(format!("log/{log}")));
     rig.broker.delete(&rig.tenant(), &name("kept")).unwrap();
-    assert!(disk.files().iter().any(|path| path.starts_with(format!("log/{orphan}"))));
+    assert!(is_there(&orphan.to_string()));
+    // Nor are files where a shard's log is to be taken for it, or removed.
+    let new = rig.stream("new").id();
+    let foreign = crate::store::log_id(new.0, 1).to_string();
+    disk.plant(format!("log/{foreign}/note").as_ref(), b"mine".to_vec());
+    let more = SpecChange { shards: Some(2), ..SpecChange::default() };
+    let refused = rig.broker.alter(&rig.tenant(), &name("new"), &more);
+    assert!(matches!(refused, Err(CreateError::Failed)));
+    assert!(is_there(&foreign));
 }
 
 #[test]
@@ -231,10 +240,11 @@ fn making_and_deleting_survive_a_power_cut_at_any_point() {
             }
         }
         for stream in &found {
-            put(&rig.shard(stream), values(&[b"works"]));
+            let stream = rig.stream(stream);
+            stream.shards().iter().for_each(|shard| assert_eq!(put(shard, values(&[b"works"])), 0));
         }
         let orphans = rig.broker.health().orphans;
-        assert!(orphans.len() <= 1, "cut {cut}: at most the stream that was being made: {orphans:?}");
+        assert!(orphans.len() <= 2, "cut {cut}: at most the shard that was being made: {orphans:?}");
     }
 }
 
@@ -250,6 +260,10 @@ fn make_and_delete(disk: &SimDisk) -> Vec<(String, Option<bool>)> {
     for stream in ["a", "b"] {
         let made = broker.create(&tenant, &name(stream), StreamSpec::default());
         answered.push((stream.to_owned(), made.is_ok().then_some(true)));
+    }
+    let more = SpecChange { shards: Some(3), ..SpecChange::default() };
+    if answered[1].1 == Some(true) && broker.alter(&tenant, &name("b"), &more).is_ok() {
+        answered.push(("b".to_owned(), Some(true)));
     }
     if answered[0].1 == Some(true) {
         let deleted = broker.delete(&tenant, &name("a"));
