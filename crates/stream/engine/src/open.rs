@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::ErrorKind;
-use std::ops::Range;
 use std::sync::Arc;
 
 use trifid_base_log::{Frame, LogId, Position, Progress, Replay, ReplayFrom};

@@ -134,6 +134,17 @@ mod tests {
         }
     }
 
+    /// One sample of every version stays, and is read as long as that version is supported.
+    #[test]
+    fn the_sample_of_version_1_is_read_and_written() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/producers-1.bin");
+        let written = encode(18, 8, &some(), std::iter::empty());
+        let sample = std::fs::read(path).unwrap();
+        assert_eq!(sample, written);
+        let read = decode(&sample, 10).unwrap();
+        assert_eq!((read.offset, read.cleaned, read.producers.len()), (18, 8, 2));
+    }
+
     #[test]
     fn more_than_fit_are_forgotten() {
         let read = decode(&encode(100, 0, &some(), std::iter::empty()), 1).unwrap().producers;

@@ -56,6 +56,31 @@ fn streams_are_there_after_a_restart_as_they_were() {
     assert!(rig.create("new", StreamSpec::memory(1)).id() > last);
 }
 
+/// Records of version 1 as they were written stay readable.
+#[test]
+fn the_sample_of_version_1_is_read() {
+    let mut book = Book::default();
+    for line in include_str!("../../testdata/catalogue-1.jsonl").lines() {
+        let record: Record = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::to_string(&record).unwrap(), line, "it would be written otherwise");
+        book.apply(record.change).unwrap();
+    }
+    let names: Vec<_> = book.streams.values().map(|listed| listed.name.as_str()).collect();
+    assert_eq!(names, ["kept", "demo.readings", "memory"]);
+    assert_eq!(book.streams[&2].spec.retention_ms, Some(60_000));
+    assert_eq!(book.streams[&3].spec.durability, Durability::Periodic { interval_ms: 250 });
+    assert_eq!((book.next_id, book.producers_below, book.installation), (8, 3000, 99));
+    assert_eq!(book.deleted.into_iter().collect::<Vec<_>>(), [(7, 4)]);
+}
+
+#[test]
+fn another_version_is_refused() {
+    let frame = |payload| Frame { position: Position::ZERO, records: 1, payload };
+    let refused = Book::default().frame(frame(br#"{"v":2,"removed":{"id":1}}"#)).unwrap_err();
+    assert_eq!(refused.to_string(), "version 2 of the catalogue is not known");
+    assert!(Book::default().frame(frame(br#"{"v":1,"renamed":{"id":1}}"#)).is_err());
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let rig = Rig::with(None, |options| {
