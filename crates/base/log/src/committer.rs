@@ -16,9 +16,9 @@ use crate::batch::Batch;
 use crate::cache::Cache;
 use crate::error::{CommitError, Failure};
 use crate::flush::{Flushers, Task};
-use crate::log::Shared;
+use crate::log::{Shared, Signal};
 use crate::options::Options;
-use crate::signal::{Roused, Signal};
+use crate::signal::Roused;
 use crate::stats::{Counters, DirCounters};
 use crate::writer::WriteError;
 
@@ -152,10 +152,24 @@ impl Committer {
     }
 
     fn finish(&mut self) {
-        if !self.common.has_failed()
-            && let Err(failure) = self.close_off()
-        {
+        if self.common.has_failed() {
+            return;
+        }
+        if let Err(failure) = self.finish_queued().and_then(|()| self.close_off()) {
             self.fail(&failure);
+        }
+    }
+
+    /// Writes what was queued before the queues were closed. An append that came just before may not have put its
+    /// log on the list yet.
+    fn finish_queued(&mut self) -> Result<(), Failure> {
+        loop {
+            let mut logs = self.common.logs.lock().clone();
+            logs.retain(|log| !log.queue.lock().is_empty());
+            if logs.is_empty() {
+                return Ok(());
+            }
+            self.wave(logs)?;
         }
     }
 

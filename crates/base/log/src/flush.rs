@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Chain, Failure};
+use crate::latch::Latch;
 use crate::log::Shared;
 
 /// What is done to a log.
@@ -43,31 +44,11 @@ fn flush_beside(log: &Shared) -> Result<(), Failure> {
 }
 
 /// Logs that somebody waits for.
-#[derive(Default)]
-struct Wave {
-    state: Mutex<WaveState>,
-    done: Condvar,
-}
+type Wave = Latch<Failure>;
 
-#[derive(Default)]
-struct WaveState {
-    left: usize,
-    failure: Option<Failure>,
-}
-
-impl Wave {
-    fn run(&self, task: Task, log: &Shared) {
-        let mut done = Done { wave: self, result: None };
-        done.result = Some(task.run(log));
-    }
-
-    fn wait(&self) -> Result<(), Failure> {
-        let mut state = self.state.lock();
-        while state.left > 0 {
-            self.done.wait(&mut state);
-        }
-        state.failure.take().map_or(Ok(()), Err)
-    }
+fn take_part(wave: &Wave, task: Task, log: &Shared) {
+    let mut done = Done { wave, result: None };
+    done.result = Some(task.run(log));
 }
 
 /// Tells the wave, also when the disk panicked.
@@ -79,15 +60,7 @@ struct Done<'a> {
 impl Drop for Done<'_> {
     fn drop(&mut self) {
         let panicked = || Failure::new("flushing", "log", io::Error::other("the flush panicked"));
-        let result = self.result.take().unwrap_or_else(|| Err(panicked()));
-        let mut state = self.wave.state.lock();
-        state.left -= 1;
-        if let Err(failure) = result {
-            state.failure.get_or_insert(failure);
-        }
-        if state.left == 0 {
-            self.wave.done.notify_all();
-        }
+        self.wave.arrive(self.result.take().unwrap_or_else(|| Err(panicked())));
     }
 }
 
@@ -135,7 +108,7 @@ impl Board {
     fn help(&self, beside_max: usize) {
         while let Some(job) = self.next(beside_max) {
             match job {
-                Job::Awaited(wave, task, log) => wave.run(task, &log),
+                Job::Awaited(wave, task, log) => take_part(&wave, task, &log),
                 Job::Beside(log) => {
                     let flushed = flush_beside(&log);
                     self.state.lock().beside_running -= 1;
@@ -168,12 +141,11 @@ impl Flushers {
         if logs.is_empty() || self.staff(logs.len()) == 0 {
             return std::iter::once(own).chain(logs).try_for_each(|log| task.run(&log));
         }
-        let wave = Arc::new(Wave::default());
-        wave.state.lock().left = logs.len() + 1;
+        let wave = Arc::new(Wave::new(logs.len() + 1));
         self.post(|state| state.awaited.extend(logs.drain(..).map(|log| (wave.clone(), task, log))));
-        wave.run(task, &own);
+        take_part(&wave, task, &own);
         while let Some((wave, task, log)) = self.take_awaited() {
-            wave.run(task, &log);
+            take_part(&wave, task, &log);
         }
         wave.wait()
     }

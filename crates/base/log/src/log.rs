@@ -11,14 +11,15 @@ use parking_lot::Mutex;
 use crate::batch::{Batch, Prepared};
 use crate::error::{AppendError, CommitError, Failure, ReadError};
 use crate::files::Files;
+use crate::handoff::{self, Listed, Rouse};
 use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::options::{Durability, LogOptions};
 use crate::outcome::{Durable, Outcome};
 use crate::page::{Page, position_for_time, read_page};
 use crate::position::{LogId, Position};
-use crate::queue::{Admitted, Queue, Rouse};
+use crate::queue::{Admitted, Queue};
 use crate::read::{Frame, Walk};
-use crate::signal::Signal;
+use crate::signal;
 use crate::stats::{Counters, Stats};
 use crate::writer::{Marks, Writer};
 
@@ -47,6 +48,9 @@ impl Sink for () {
 pub struct Log {
     pub(crate) shared: Arc<Shared>,
 }
+
+/// The committer's list.
+pub(crate) type Signal = signal::Signal<Shared>;
 
 /// What a log's handles and the committer share.
 pub(crate) struct Shared {
@@ -253,6 +257,22 @@ fn check_size(bytes: usize) -> Result<(), AppendError> {
     Ok(())
 }
 
+impl Listed for Shared {
+    type Queue = Queue;
+
+    fn queue(&self) -> &Mutex<Queue> {
+        &self.queue
+    }
+
+    fn listed(&self) -> &AtomicBool {
+        &self.listed
+    }
+
+    fn signal(&self) -> &Signal {
+        &self.signal
+    }
+}
+
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let published = AtomicU64::new(parts.queue.next().get());
@@ -277,13 +297,12 @@ impl Shared {
         self: &Arc<Self>,
         push: impl FnOnce(&mut Queue) -> Result<Admitted, AppendError>,
     ) -> Result<Ticket, AppendError> {
-        let admitted = push(&mut self.queue.lock());
+        let admitted = handoff::append(self, |queue| {
+            let admitted = push(queue);
+            let rouse = admitted.as_ref().map_or(Rouse::No, |admitted| admitted.rouse);
+            (admitted, rouse)
+        });
         let admitted = admitted.inspect_err(|error| self.count_refusal(error))?;
-        match admitted.rouse {
-            Rouse::No => {}
-            Rouse::Ready => self.list(),
-            Rouse::Enough => self.signal.enough(),
-        }
         Ok(Ticket { position: admitted.position, outcome: admitted.outcome })
     }
 
@@ -298,17 +317,9 @@ impl Shared {
         }
     }
 
-    /// Puts the log on the committer's list unless it is there.
-    pub(crate) fn list(self: &Arc<Self>) {
-        if !self.listed.swap(true, Ordering::AcqRel) {
-            self.signal.ready(self.clone());
-        }
-    }
-
     /// Takes the log off the list and its next batch off the queue.
     pub(crate) fn take(&self) -> Option<Batch> {
-        self.listed.store(false, Ordering::Release);
-        self.queue.lock().take()
+        handoff::take(self, Queue::take)
     }
 
     /// When the log's writes are to be flushed, if not before they count.
@@ -329,9 +340,7 @@ impl Shared {
     pub(crate) fn complete(self: &Arc<Self>, batch: Batch) {
         self.counters.batch(batch.frames(), batch.bytes);
         let outcome = batch.outcome.clone();
-        if self.queue.lock().committed(batch) {
-            self.list();
-        }
+        handoff::done(self, |queue| queue.committed(batch));
         outcome.decide(Ok(()));
     }
 

@@ -7,12 +7,10 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
-
 use crate::error::CommitError;
+use crate::sync::{AtomicU8, Mutex, Ordering};
 
 const PENDING: u8 = 0;
 const DURABLE: u8 = 1;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::batch::{Batch, Prepared};
 use crate::error::{AppendError, CommitError};
+use crate::handoff::Rouse;
 use crate::limits::{BATCH_BYTES, SPARE_CHUNKS_MAX};
 use crate::outcome::Outcome;
 use crate::position::{LogId, Position};
@@ -19,17 +20,6 @@ pub(crate) struct Admitted {
     pub(crate) position: Position,
     pub(crate) outcome: Arc<Outcome>,
     pub(crate) rouse: Rouse,
-}
-
-/// Whether the committer should be told of an append.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rouse {
-    /// It knows already.
-    No,
-    /// The log has become ready.
-    Ready,
-    /// As many frames are there as the committer lingers for.
-    Enough,
 }
 
 /// Why the queue takes nothing, if so. Later variants win over earlier ones.
@@ -226,6 +216,11 @@ impl Queue {
         self.inflight_bytes = 0;
         self.flying = None;
         self.batches.drain(..).map(|batch| batch.outcome).collect()
+    }
+
+    /// Whether nothing is queued.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.batches.is_empty()
     }
 
     /// Gives the kept buffers back to the allocator.

@@ -4,36 +4,40 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 
-use crate::log::Shared;
-
-#[derive(Default)]
-struct State {
-    ready: Vec<Arc<Shared>>,
+struct State<L> {
+    ready: Vec<Arc<L>>,
     /// The count that the committer lingers for is reached.
     enough: bool,
     closing: bool,
 }
 
-#[derive(Default)]
-pub(crate) struct Signal {
-    state: Mutex<State>,
+/// The committer's list, of logs of type `L`.
+pub(crate) struct Signal<L> {
+    state: Mutex<State<L>>,
     roused: Condvar,
 }
 
+impl<L> Default for Signal<L> {
+    fn default() -> Self {
+        let state = State { ready: Vec::new(), enough: false, closing: false };
+        Signal { state: Mutex::new(state), roused: Condvar::default() }
+    }
+}
+
 /// Why the committer stopped waiting.
-pub(crate) enum Roused {
+pub(crate) enum Roused<L> {
     /// These logs have something queued.
-    Ready(Vec<Arc<Shared>>),
+    Ready(Vec<Arc<L>>),
     /// Nothing came in time.
     Idle,
     /// Nothing is queued and nothing will be.
     Closing,
 }
 
-impl Signal {
-    pub(crate) fn ready(&self, log: Arc<Shared>) {
+impl<L> Signal<L> {
+    pub(crate) fn ready(&self, log: Arc<L>) {
         self.state.lock().ready.push(log);
         self.roused.notify_one();
     }
@@ -53,7 +57,7 @@ impl Signal {
     }
 
     /// Waits for something to do, until `deadline` if there is one.
-    pub(crate) fn wait(&self, deadline: Option<Instant>) -> Roused {
+    pub(crate) fn wait(&self, deadline: Option<Instant>) -> Roused<L> {
         let mut state = self.state.lock();
         while state.ready.is_empty() && !state.closing {
             match deadline {
@@ -70,7 +74,7 @@ impl Signal {
     }
 
     /// What is ready now, without waiting.
-    pub(crate) fn poll(&self) -> Vec<Arc<Shared>> {
+    pub(crate) fn poll(&self) -> Vec<Arc<L>> {
         std::mem::take(&mut self.state.lock().ready)
     }
 

@@ -214,8 +214,10 @@ fn decide(entry: &Entry, rng: &mut Rng) -> Rewrite {
     }
 }
 
+type Found = Vec<(u64, Vec<u8>)>;
+
 /// All that a log has, page by page; nothing when the power is gone.
-fn read_all(disk: &SimDisk, log: &Log) -> Result<Option<Vec<(u64, Vec<u8>)>>, String> {
+fn read_all(disk: &SimDisk, log: &Log) -> Result<Option<Found>, String> {
     let (mut next, mut found) = (log.first(), Vec::new());
     while next < log.published() {
         match log.read_batches(next, 3_000) {
