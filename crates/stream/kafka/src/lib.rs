@@ -19,8 +19,6 @@
 //! - Records are not copied between the socket and the engine, nor on the way back, but for small batches.
 //! - Every wait is a waker's; no connection has a thread, and none a timer of its own but a fetch that waits.
 //! - Every refusal is counted and, where the protocol has a place for words, explained.
-#![allow(dead_code)] // until groups are here
-
 mod api;
 pub mod fuzz;
 mod limits;

@@ -54,5 +54,8 @@ pub(crate) const SASL_BYTES_MAX: usize = 8 << 10;
 /// Topics that one answer lists.
 pub(crate) const TOPICS_LISTED_MAX: usize = 10_000;
 
+/// Groups that one answer lists.
+pub(crate) const GROUPS_LISTED_MAX: usize = 20_000;
+
 const _: () = assert!(STRANGER_REQUEST_BYTES_MAX <= CONTROL_REQUEST_BYTES_MAX);
 const _: () = assert!(SASL_BYTES_MAX <= STRANGER_REQUEST_BYTES_MAX);

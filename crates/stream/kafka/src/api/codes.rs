@@ -4,6 +4,7 @@
 //! code whose treatment fits it, and its words go into the message where an answer has room for one.
 
 use kafka_protocol::ResponseError;
+use trifid_stream_engine::groups::{ClassicError, CommitRefusal, GroupError};
 use trifid_stream_engine::{CommitFailure, CreateError, DeleteError, FetchError, PublishError};
 use trifid_stream_model::batch::BatchError;
 use trifid_stream_model::spec::SpecError;
@@ -103,5 +104,49 @@ pub(crate) fn delete(error: &DeleteError) -> ResponseError {
         DeleteError::NoSpace | DeleteError::Failed => ResponseError::KafkaStorageError,
         DeleteError::ShuttingDown => ResponseError::NotController,
         _ => ResponseError::UnknownServerError,
+    }
+}
+
+/// A member of a classic group that is refused.
+pub(crate) fn classic(error: &ClassicError) -> ResponseError {
+    match error {
+        ClassicError::UnknownMemberId => ResponseError::UnknownMemberId,
+        ClassicError::IllegalGeneration { .. } => ResponseError::IllegalGeneration,
+        ClassicError::RebalanceInProgress => ResponseError::RebalanceInProgress,
+        ClassicError::InconsistentGroupProtocol => ResponseError::InconsistentGroupProtocol,
+        ClassicError::MemberIdRequired { .. } => ResponseError::MemberIdRequired,
+        ClassicError::FencedInstanceId => ResponseError::FencedInstanceId,
+        ClassicError::GroupMaxSizeReached => ResponseError::GroupMaxSizeReached,
+        ClassicError::InvalidSessionTimeout { .. } => ResponseError::InvalidSessionTimeout,
+        ClassicError::TooLarge { .. } => ResponseError::InvalidRequest,
+        ClassicError::NotAvailable => ResponseError::CoordinatorNotAvailable,
+        _ => ResponseError::UnknownServerError,
+    }
+}
+
+/// Something that was not done for a group.
+pub(crate) fn group(error: &GroupError) -> ResponseError {
+    match error {
+        GroupError::Unknown => ResponseError::GroupIdNotFound,
+        GroupError::Gone => ResponseError::UnknownMemberId,
+        GroupError::UnknownStream(_) | GroupError::UnknownShard { .. } => {
+            ResponseError::UnknownTopicOrPartition
+        }
+        GroupError::NotEmpty(_) => ResponseError::NonEmptyGroup,
+        GroupError::OtherProtocol(_) => ResponseError::InconsistentGroupProtocol,
+        GroupError::OutOfRange { field: "note", .. } => ResponseError::OffsetMetadataTooLarge,
+        GroupError::OutOfRange { .. } | GroupError::Repeated(_) => ResponseError::InvalidRequest,
+        GroupError::TooMany { .. } | GroupError::Overloaded { .. } => ResponseError::CoordinatorNotAvailable,
+        GroupError::NoSpace | GroupError::Failed => ResponseError::KafkaStorageError,
+        GroupError::ShuttingDown => ResponseError::NotCoordinator,
+        _ => ResponseError::UnknownServerError,
+    }
+}
+
+/// Offsets that were not committed.
+pub(crate) fn commit_offsets(refusal: &CommitRefusal) -> ResponseError {
+    match refusal {
+        CommitRefusal::Member(error) => classic(error),
+        CommitRefusal::Offsets(error) => group(error),
     }
 }

@@ -5,9 +5,11 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use kafka_protocol::messages::{
-    AlterConfigsRequest, ApiKey, CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest,
-    DescribeClusterRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest,
-    ListOffsetsRequest, MetadataRequest, OffsetForLeaderEpochRequest,
+    AlterConfigsRequest, ApiKey, CreatePartitionsRequest, CreateTopicsRequest, DeleteGroupsRequest,
+    DeleteTopicsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
+    FindCoordinatorRequest, HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest,
+    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, SyncGroupRequest,
 };
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
 
@@ -15,7 +17,8 @@ use super::caller::Caller;
 use super::sasl::{Handshake, Verdict};
 use super::table::{Api, find, has_flexible_head};
 use super::{
-    Answer, Started, admin, cluster, configs, decode, encode, fetch, offsets, produce, sasl, topics,
+    Answer, Started, admin, cluster, commits, configs, decode, encode, fetch, groups, members, offsets,
+    produce, sasl, topics,
 };
 use crate::limits::{CONTROL_REQUEST_BYTES_MAX, STRANGER_REQUEST_BYTES_MAX};
 use crate::options::Endpoint;
@@ -207,6 +210,17 @@ fn dispatch(caller: &Rc<Caller>, key: ApiKey, head: Head, body: Bytes) -> Result
         ApiKey::OffsetForLeaderEpoch => {
             later::<OffsetForLeaderEpochRequest, _, _>(caller, head, body, offsets::for_epoch)
         }
+        ApiKey::FindCoordinator => later::<FindCoordinatorRequest, _, _>(caller, head, body, groups::find),
+        ApiKey::ListGroups => later::<ListGroupsRequest, _, _>(caller, head, body, groups::list),
+        ApiKey::DescribeGroups => later::<DescribeGroupsRequest, _, _>(caller, head, body, groups::describe),
+        ApiKey::DeleteGroups => later::<DeleteGroupsRequest, _, _>(caller, head, body, groups::delete),
+        ApiKey::JoinGroup => members::join(caller, head, body),
+        ApiKey::SyncGroup => later::<SyncGroupRequest, _, _>(caller, head, body, members::sync),
+        ApiKey::Heartbeat => later::<HeartbeatRequest, _, _>(caller, head, body, members::heartbeat),
+        ApiKey::LeaveGroup => later::<LeaveGroupRequest, _, _>(caller, head, body, members::leave),
+        ApiKey::OffsetCommit => later::<OffsetCommitRequest, _, _>(caller, head, body, commits::commit),
+        ApiKey::OffsetFetch => later::<OffsetFetchRequest, _, _>(caller, head, body, commits::fetch),
+        ApiKey::OffsetDelete => later::<OffsetDeleteRequest, _, _>(caller, head, body, commits::delete),
         ApiKey::InitProducerId => {
             later::<InitProducerIdRequest, _, _>(caller, head, body, admin::init_producer)
         }

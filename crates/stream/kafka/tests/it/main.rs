@@ -6,6 +6,7 @@ mod harness;
 
 mod bad_input;
 mod fetching;
+mod groups;
 mod pipelining;
 mod producing;
 mod sasl;
