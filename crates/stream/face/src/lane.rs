@@ -144,7 +144,12 @@ impl<L: Link> Lane<L> {
 
     /// Reads, if there is room for what it leads to; answers whether anything came.
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
-        if self.is_read_closed || !self.session.wants_input() {
+        if self.is_read_closed {
+            return Ok(false);
+        }
+        if !self.session.wants_input() {
+            // It is not the peer who is silent: nobody listens.
+            self.post.hear(self.worker.now_ms());
             return Ok(false);
         }
         let wanted = self.session.missing();
@@ -202,10 +207,13 @@ impl<L: Link> Lane<L> {
 
     fn round(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
         let read = self.read(cx)?;
+        let wanted_input = self.session.wants_input();
         let settled = self.session.poll(cx);
         let wrote = self.write(cx)?;
         self.finish(cx)?;
-        Ok(read || settled || wrote)
+        // Room that has just been made is for more requests.
+        let made_room = !wanted_input && self.session.wants_input();
+        Ok(read || settled || wrote || made_room)
     }
 
     fn rounds(&mut self, cx: &mut Context<'_>) -> Result<(), Over> {

@@ -25,6 +25,7 @@
 mod account;
 mod core;
 pub mod development;
+pub mod fuzz;
 mod lane;
 mod limits;
 mod link;

@@ -62,8 +62,11 @@ pub(crate) const TLS_WRITE_BYTES: usize = 256 << 10;
 /// Pieces of the outbox that are encrypted in one pass.
 pub(crate) const SLICES_MAX: usize = 64;
 
-/// Bytes of the buffer that small frames are gathered in.
-pub(crate) const OPEN_BYTES: usize = 16 << 10;
+/// Bytes of the buffer that small frames are gathered in, at first; it grows with what is gathered.
+pub(crate) const OPEN_BYTES_FIRST: usize = 1 << 10;
+
+/// Bytes of that buffer at most.
+pub(crate) const OPEN_BYTES_MAX: usize = 16 << 10;
 
 /// Bytes of a body from where on sharing it is cheaper than copying it.
 pub(crate) const SHARED_BYTES_LEAST: usize = 1024;
@@ -72,7 +75,7 @@ pub(crate) const SHARED_BYTES_LEAST: usize = 1024;
 pub(crate) const BLOCKING_THREADS_MAX: usize = 4;
 
 /// Rounds of reading, answering and writing that a connection has in a row before others have their turn.
-pub(crate) const ROUNDS_MAX: usize = 8;
+pub(crate) const ROUNDS_MAX: usize = 4;
 
 /// Milliseconds for which a connection that said goodbye waits for its peer to close.
 pub(crate) const LINGER_MS: u64 = 1000;
@@ -103,3 +106,9 @@ pub(crate) const DISK_READS_MAX: usize = 2;
 
 /// Bytes of changes that a watch is told in one frame, unless a single one is larger.
 pub(crate) const WATCH_BYTES_MAX: usize = 32 << 10;
+
+/// Memberships of groups of one byte stream.
+pub(crate) const MEMBERS_MAX: usize = 256;
+
+/// How often a member that leaves looks whether the last of its pulls has ended.
+pub(crate) const LEAVE_STEP: Duration = Duration::from_millis(1);

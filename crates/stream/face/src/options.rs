@@ -163,7 +163,7 @@ impl Options {
         }
     }
 
-    fn limits(&self) -> Result<Limits, OptionsError> {
+    pub(crate) fn limits(&self) -> Result<Limits, OptionsError> {
         at_least("stream.frame_limit", self.frame_limit, Size(64 << 10))?;
         at_least("stream.connection_memory", self.connection_memory, self.frame_limit)?;
         at_least("stream.send_memory", self.send_memory, Size(64 << 10))?;

@@ -198,13 +198,13 @@ impl Worker {
     async fn serve_lane(self: &Rc<Self>, link: impl Link, account: Rc<Account>) {
         let post = Rc::new(Post::new(self.now_ms()));
         let key = self.posts.borrow_mut().insert(Rc::clone(&post));
+        let _registered = Registered { worker: self, key };
         self.shared.core.stats.lanes.add(self.index, 1);
         // The stage may have changed before the post was there to be told.
         if *self.shared.stage.borrow() == Stage::Draining {
             post.order(Order::Drain);
         }
         Lane::new(Rc::clone(self), account, link, post).await;
-        self.posts.borrow_mut().remove(key);
     }
 
     /// Looks after all connections, for ever.
@@ -268,6 +268,18 @@ impl Worker {
         while !self.posts.borrow().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+}
+
+/// A lane's place among the posts, given up also when the lane panics.
+struct Registered<'a> {
+    worker: &'a Worker,
+    key: usize,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.worker.posts.borrow_mut().remove(self.key);
     }
 }
 

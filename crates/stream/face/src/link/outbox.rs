@@ -9,7 +9,7 @@ use std::io::IoSlice;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
-use crate::limits::{OPEN_BYTES, SHARED_BYTES_LEAST};
+use crate::limits::{OPEN_BYTES_FIRST, OPEN_BYTES_MAX, SHARED_BYTES_LEAST};
 
 /// Chunks in the order in which they go out.
 #[derive(Debug, Default)]
@@ -32,9 +32,10 @@ impl Outbox {
 
     /// Appends what `encode` writes.
     pub(crate) fn encode(&mut self, encode: impl FnOnce(&mut BytesMut)) {
-        if self.open.capacity() - self.open.len() < OPEN_BYTES / 8 {
+        if self.open.capacity() - self.open.len() < OPEN_BYTES_FIRST / 4 {
+            let next = (self.open.len() * 2).clamp(OPEN_BYTES_FIRST, OPEN_BYTES_MAX);
             self.close();
-            self.open.reserve(OPEN_BYTES);
+            self.open.reserve(next);
         }
         let before = self.open.len();
         encode(&mut self.open);
@@ -86,6 +87,7 @@ impl Outbox {
             written -= first.len();
             self.closed.pop_front();
         }
+        self.rest();
     }
 
     /// A transport took so many chunks whole and so many bytes in all out of [`chunks`](Self::chunks), where it cut what
@@ -93,8 +95,24 @@ impl Outbox {
     pub(crate) fn took(&mut self, chunks: usize, bytes: usize) {
         self.closed.drain(..chunks);
         self.bytes -= bytes;
+        self.rest();
+    }
+
+    /// A connection that has nothing to say holds little.
+    fn rest(&mut self) {
+        if self.bytes == 0 {
+            if self.open.capacity() > OPEN_BYTES_FIRST {
+                self.open = BytesMut::new();
+            }
+            if self.closed.capacity() > KEPT_CHUNKS {
+                self.closed = VecDeque::new();
+            }
+        }
     }
 }
+
+/// Places for chunks that an empty outbox keeps.
+const KEPT_CHUNKS: usize = 64;
 
 #[cfg(test)]
 mod tests {

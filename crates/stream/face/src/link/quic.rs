@@ -41,11 +41,9 @@ impl Link for QuicLink {
         let read = self.receive.read_chunks(&mut pieces[..most]);
         let read = ready!(std::future::Future::poll(pin!(read), cx))?;
         let Some(read) = read else { return Poll::Ready(Ok(0)) };
-        let mut taken = 0;
-        for piece in &pieces[..read] {
-            into.extend_from_slice(piece);
-            taken += piece.len();
-        }
+        let taken = pieces[..read].iter().map(Bytes::len).sum::<usize>();
+        into.reserve(taken);
+        pieces[..read].iter().for_each(|piece| into.extend_from_slice(piece));
         self.piece_bytes = (taken / read.max(1)).max(1);
         Poll::Ready(Ok(taken))
     }

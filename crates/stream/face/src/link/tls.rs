@@ -129,7 +129,10 @@ impl Link for TlsLink {
             let taken =
                 SCRATCH.with_borrow_mut(|scratch| match self.socket.try_read(&mut scratch[..most]) {
                     Ok(0) => Ok(Some(0)),
-                    Ok(read) => self.feed(&scratch[..read], into).map(|taken| (taken > 0).then_some(taken)),
+                    Ok(read) => {
+                        into.reserve(read);
+                        self.feed(&scratch[..read], into).map(|taken| (taken > 0).then_some(taken))
+                    }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
                     Err(error) => Err(error),
                 })?;

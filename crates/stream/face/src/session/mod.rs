@@ -13,6 +13,7 @@
 
 mod caches;
 mod greeting;
+mod groups;
 mod publish;
 mod refusal;
 mod serving;
@@ -196,10 +197,16 @@ impl Session {
         }
     }
 
-    /// Room for the rest of a frame that has begun, a step at a time: a length alone does not get its memory.
+    /// Room for the rest of a frame that has begun: a length alone does not get its memory, a part of the frame does.
+    /// Without one the buffer is given back.
     fn make_room(&mut self) {
-        let step = self.decoder.missing().min(self.decoder.buffered().max(FRAME_ALONE_BYTES));
-        self.decoder.buffer().reserve(step);
+        let (missing, here) = (self.decoder.missing(), self.decoder.buffered());
+        let buffer = self.decoder.buffer();
+        if missing == 0 && here == 0 {
+            *buffer = BytesMut::new();
+        } else if here >= missing / 4 {
+            buffer.reserve(missing);
+        }
     }
 
     fn take_frame(&mut self, frame: Frame) {

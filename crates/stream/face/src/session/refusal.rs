@@ -2,6 +2,7 @@
 //! a defect of ours, told as one.)
 
 use trifid_stream_engine::cache::{CacheCreateError, CacheError};
+use trifid_stream_engine::groups::GroupError;
 use trifid_stream_engine::{CommitFailure, CreateError, DeleteError, FetchError, Overloaded, PublishError};
 use trifid_stream_model::batch::BatchError;
 use trifid_stream_model::frame::{Code, FrameError, Refusal};
@@ -144,6 +145,26 @@ pub(super) fn of_cache_create(error: &CacheCreateError) -> Refusal {
         CacheCreateError::NoSpace => told(Code::NoSpace, error).after(NO_SPACE_RETRY_MS),
         CacheCreateError::ShuttingDown => told(Code::ShuttingDown, error).after(SHUTTING_DOWN_RETRY_MS),
         CacheCreateError::Failed => told(Code::Internal, error),
+        other => told(Code::Internal, other),
+    }
+}
+
+pub(super) fn of_group(error: &GroupError) -> Refusal {
+    match error {
+        GroupError::Unknown | GroupError::Gone => told(Code::UnknownGroup, error),
+        GroupError::UnknownStream(_) => told(Code::UnknownStream, error),
+        GroupError::UnknownShard { .. }
+        | GroupError::NotEmpty(_)
+        | GroupError::OutOfRange { .. }
+        | GroupError::Repeated(_) => told(Code::InvalidRequest, error),
+        GroupError::OtherProtocol(_) => told(Code::Unsupported, error),
+        GroupError::TooMany { limit, .. } => told(Code::TooLarge { max: *limit as u64 }, error),
+        GroupError::Overloaded { retry_after_ms } => {
+            told(Code::Overloaded { shed: 0 }, error).after(*retry_after_ms)
+        }
+        GroupError::NoSpace => told(Code::NoSpace, error).after(NO_SPACE_RETRY_MS),
+        GroupError::ShuttingDown => told(Code::ShuttingDown, error).after(SHUTTING_DOWN_RETRY_MS),
+        GroupError::Failed => told(Code::Internal, error),
         other => told(Code::Internal, other),
     }
 }

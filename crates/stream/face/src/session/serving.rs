@@ -9,6 +9,7 @@ use trifid_stream_model::frame::{Code, Frame, Refusal, Request, reply, request};
 use trifid_stream_model::names::Tenant;
 
 use super::caches::CacheHandles;
+use super::groups::Members;
 use super::publish::{Acks, Handles};
 use super::sources::Sources;
 use super::tasks::{Answer, Tasks};
@@ -37,6 +38,7 @@ pub(super) struct Serving {
     pub(super) frame_bytes: u32,
     pub(super) handles: Handles,
     pub(super) caches: CacheHandles,
+    pub(super) members: Members,
     pub(super) acks: Acks,
     pub(super) tasks: Tasks,
     pub(super) sources: Sources,
@@ -61,6 +63,7 @@ impl Serving {
             frame_bytes,
             handles: Handles::default(),
             caches: CacheHandles::default(),
+            members: Members::default(),
             acks: Acks::default(),
             tasks: Tasks::default(),
             sources: Sources::default(),
@@ -78,6 +81,7 @@ impl Serving {
         self.is_leaving = true;
         let ended = self.sources.clear();
         self.account.give_subscriptions(ended);
+        self.members.hurry();
     }
 
     /// Whether every request was answered.
@@ -173,18 +177,18 @@ impl Serving {
             Request::Credit(request::Credit { subscription, bytes }) => {
                 self.sources.credit(subscription, bytes);
             }
-            Request::GroupJoin(_)
-            | Request::GroupPull(_)
-            | Request::GroupAck(_)
-            | Request::GroupNack(_)
-            | Request::GroupExtend(_)
-            | Request::GroupLeave(_)
-            | Request::GroupDescribe(_)
-            | Request::GroupList(_)
-            | Request::GroupDelete(_)
-            | Request::CommitOffsets(_)
-            | Request::FetchOffsets(_)
-            | Request::ResetOffsets(_) => out.refuse(id, Refusal::new(Code::Unsupported, "not yet")),
+            Request::GroupJoin(join) => self.join_group(id, join),
+            Request::GroupPull(pull) => self.pull(id, &pull, out),
+            Request::GroupAck(ack) => self.ack_group(id, &ack, out),
+            Request::GroupNack(nack) => self.nack_group(id, &nack, out),
+            Request::GroupExtend(extend) => self.extend_group(id, &extend, out),
+            Request::GroupLeave(leave) => self.leave_group(id, leave.handle, out),
+            Request::GroupDescribe(describe) => finish(id, self.describe_group(&describe.group), out),
+            Request::GroupList(list) => finish(id, self.list_groups(&list), out),
+            Request::GroupDelete(delete) => self.delete_group(id, &delete.group),
+            Request::CommitOffsets(commit) => self.commit_offsets(id, commit),
+            Request::FetchOffsets(fetch) => finish(id, self.fetch_offsets(&fetch), out),
+            Request::ResetOffsets(reset) => self.reset_offsets(id, reset),
             Request::CacheCreate(create) => self.create_cache(id, create),
             Request::CacheDrop(drop) => self.drop_cache(id, drop),
             Request::CacheList(list) => finish(id, self.list_caches(&list), out),

@@ -5,6 +5,7 @@
 mod caching;
 mod corpus;
 mod drain;
+mod groups;
 mod harness;
 mod hostile;
 mod publishing;
