@@ -398,7 +398,7 @@ impl Window {
         let of = |wanted: fn(&State) -> bool| {
             self.ranges
                 .iter()
-                .filter(|(_, range)| wanted(&range.state))
+                .filter(move |(_, range)| wanted(&range.state))
                 .map(|(start, range)| range.end - start)
         };
         assert_eq!(self.leased, of(|state| matches!(state, State::Leased { .. })).sum::<u64>());
