@@ -1,7 +1,8 @@
-//! How long a publish and a delivery take inside the engine, in memory: `cargo run --release --example publish`.
+//! How long a publish and a delivery take inside the engine, in memory: `cargo run --release --example
+//! publish`.
 //!
-//! One thread publishes checked batches; subscribers at the head take each batch as it comes. Checking (the checksum)
-//! is timed apart, because a face does it before the shard's lock.
+//! One thread publishes checked batches; subscribers at the head take each batch as it comes. Checking (the
+//! checksum) is timed apart, because a face does it before the shard's lock.
 
 use std::error::Error;
 use std::io::Write;

@@ -9,9 +9,9 @@ use trifid_base_log::Durable;
 use crate::admission::Admitted;
 use crate::error::CommitFailure;
 
-/// Resolves when the publish counts as its stream's durability has it: then readers see it. Acknowledgements of one
-/// shard resolve in the order of their offsets, those of one flush together, so who awaits them in order is woken once a
-/// flush. It holds no allocation of its own.
+/// Resolves when the publish counts as its stream's durability has it: then readers see it. Acknowledgements
+/// of one shard resolve in the order of their offsets, those of one flush together, so who awaits them in
+/// order is woken once a flush. It holds no allocation of its own.
 #[must_use = "a publish is acknowledged only after this resolves"]
 #[derive(Debug)]
 pub struct Ack {

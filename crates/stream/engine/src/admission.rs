@@ -2,8 +2,8 @@
 //!
 //! Three counters stand in a row, the connection's, its tenant's and the process's, and a publish is let in
 //! only when all three have room. What was let in is an [`Admitted`], which goes with the publish into its
-//! acknowledgement and gives the bytes back when that is dropped. So memory is bounded wherever the bytes are,
-//! also while the disk is slow, and one tenant cannot take all of it.
+//! acknowledgement and gives the bytes back when that is dropped. So memory is bounded wherever the bytes
+//! are, also while the disk is slow, and one tenant cannot take all of it.
 //!
 //! It costs three atomic additions in and three out. A counter that stands at zero lets one publish through
 //! whatever its size, so that a small limit slows a client and never locks it out.

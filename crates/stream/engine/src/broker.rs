@@ -44,7 +44,8 @@ impl Broker {
         Ok(Broker { inner: Arc::new(Inner { groups, caches, streams }) })
     }
 
-    /// Makes a stream. A durable one is on disk before it is answered, and is refused without a data directory. May wait for the disk.
+    /// Makes a stream. A durable one is on disk before it is answered, and is refused without a data
+    /// directory. May wait for the disk.
     pub fn create(
         &self,
         tenant: &Tenant,
@@ -101,7 +102,8 @@ impl Broker {
         self.inner.streams.policy()
     }
 
-    /// At most `limit` of the tenant's streams whose names begin with `prefix`, in order of name, after `after`.
+    /// At most `limit` of the tenant's streams whose names begin with `prefix`, in order of name, after
+    /// `after`.
     pub fn list(
         &self,
         tenant: &Tenant,
@@ -117,7 +119,8 @@ impl Broker {
         Ok(ProducerIdentity { id: self.inner.streams.take_producer()?, epoch: 0 })
     }
 
-    /// What a connection of the tenant may have in flight: `limit_bytes`, within the shares of tenant and process.
+    /// What a connection of the tenant may have in flight: `limit_bytes`, within the shares of tenant and
+    /// process.
     pub fn connection(&self, tenant: &Tenant, limit_bytes: usize) -> Arc<ConnectionBudget> {
         self.inner.streams.room.connection(tenant, limit_bytes)
     }
@@ -137,8 +140,8 @@ impl Broker {
         self.inner.streams.room.now_ms()
     }
 
-    /// What is done in the background: retention, compaction, expiry, timeouts. To be called every 100 ms to 1 s, from a thread
-    /// that may wait for the disk.
+    /// What is done in the background: retention, compaction, expiry, timeouts. To be called every 100 ms to
+    /// 1 s, from a thread that may wait for the disk.
     pub fn tick(&self, now_ms: i64) {
         self.inner.groups.tick(now_ms);
         self.inner.caches.tick(now_ms);
@@ -155,8 +158,8 @@ impl Broker {
         self.inner.streams.health()
     }
 
-    /// Takes nothing new, and waits until all that was taken counts. Reads go on. Dropping the last handle then closes
-    /// the logs.
+    /// Takes nothing new, and waits until all that was taken counts. Reads go on. Dropping the last handle
+    /// then closes the logs.
     pub fn drain(&self) {
         self.inner.streams.drain();
     }

@@ -1,12 +1,13 @@
 //! Which streams there are, durably.
 //!
-//! A small log of its own (number 0, in the same directory, so its changes ride the same flushes): each change is one record of JSON, and
-//! now and then all of it is written as one record and what lies before is dropped. A change counts when it is flushed; only then is it made in memory, so nothing is
-//! ever acknowledged that a restart would not know.
+//! A small log of its own (number 0, in the same directory, so its changes ride the same flushes): each
+//! change is one record of JSON, and now and then all of it is written as one record and what lies before is
+//! dropped. A change counts when it is flushed; only then is it made in memory, so nothing is ever
+//! acknowledged that a restart would not know.
 //!
-//! Deleting is a promise kept in two steps: the record that a stream is deleted, then the removal of its files, then
-//! the record that they are gone. A restart between them goes on with the removal. Nothing else removes files: a log
-//! that no record names is left alone, told, and its number is never used.
+//! Deleting is a promise kept in two steps: the record that a stream is deleted, then the removal of its
+//! files, then the record that they are gone. A restart between them goes on with the removal. Nothing else
+//! removes files: a log that no record names is left alone, told, and its number is never used.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -319,7 +320,8 @@ impl Catalogue {
         self.book.lock().installation
     }
 
-    /// A number for a stream, never given before and never again, in this life or the next if the stream is listed.
+    /// A number for a stream, never given before and never again, in this life or the next if the stream is
+    /// listed.
     pub(crate) fn take_id(&self) -> u64 {
         let mut book = self.book.lock();
         book.next_id += 1;

@@ -8,7 +8,8 @@ use trifid_stream_model::batch::{BatchError, BatchHeader, Rules, split};
 
 use crate::producers::Claim;
 
-/// Smaller batches are copied out of the buffer that they came in: a view of a few bytes would keep all of it.
+/// Smaller batches are copied out of the buffer that they came in: a view of a few bytes would keep all of
+/// it.
 const COPIED_BYTES_MAX: usize = 4 << 10;
 
 /// One or more record batches for one shard.
@@ -96,8 +97,8 @@ pub(crate) fn claim(header: &BatchHeader) -> Option<Claim> {
     })
 }
 
-/// The bytes as nobody else holds them and with little beside them, so that the offset can be written into them
-/// and keeping them keeps nothing else. Copied unless they are all of a buffer.
+/// The bytes as nobody else holds them and with little beside them, so that the offset can be written into
+/// them and keeping them keeps nothing else. Copied unless they are all of a buffer.
 pub(crate) fn own(bytes: Bytes) -> BytesMut {
     if bytes.len() <= COPIED_BYTES_MAX {
         return BytesMut::from(&bytes[..]);

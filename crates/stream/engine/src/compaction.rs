@@ -1,18 +1,19 @@
 //! Compaction by key: of each key the last record stays, the others go (Kafka's `cleanup.policy=compact`).
 //!
-//! Two passes, step by step so that nothing else in the background waits long. The first reads what was written since
-//! the last time and remembers for each key the offset of its last record; when the memory for keys is used up it ends
-//! there, and the rest is left to the next time. The second writes the sealed segments below that end again, without
-//! the records whose key has a later one. Offsets stay: what is gone leaves a gap.
+//! Two passes, step by step so that nothing else in the background waits long. The first reads what was
+//! written since the last time and remembers for each key the offset of its last record; when the memory for
+//! keys is used up it ends there, and the rest is left to the next time. The second writes the sealed
+//! segments below that end again, without the records whose key has a later one. Offsets stay: what is gone
+//! leaves a gap.
 //!
 //! - A record without a key is never superseded.
-//! - A tombstone (a record without a value) goes when it is older than [`TOMBSTONE_MS`] and an earlier compaction has taken
-//!   away what it deletes: a reader who is that slow still hears of the deletion.
+//! - A tombstone (a record without a value) goes when it is older than [`TOMBSTONE_MS`] and an earlier
+//!   compaction has taken away what it deletes: a reader who is that slow still hears of the deletion.
 //! - The segment being written is not looked at.
 //! - A batch that cannot be opened stays as it is.
 //!
-//! Keys are remembered as 128-bit hashes with random seeds: two keys in one shard of 2^32 keys are taken for one with
-//! a chance of 2^-65. It begins when half of the sealed bytes are new, as Kafka does
+//! Keys are remembered as 128-bit hashes with random seeds: two keys in one shard of 2^32 keys are taken for
+//! one with a chance of 2^-65. It begins when half of the sealed bytes are new, as Kafka does
 //! (`min.cleanable.dirty.ratio`), so every byte is written again about twice as often as it is superseded.
 
 use std::collections::VecDeque;

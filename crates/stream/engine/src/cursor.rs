@@ -1,21 +1,22 @@
 //! One subscriber of one shard: a position, a rule, and no queue.
 //!
-//! A cursor that stands in the ring clones references; one that stands before it reads pages of the log; one at the
-//! head waits in a slot of the shard. Going from one to the other needs no hand-over, because all three are the same
-//! position: so there is no gap and no duplicate between backlog and live, and an idle subscriber costs the cursor,
-//! two slots of the shard (some 130 bytes together) and nothing else.
+//! A cursor that stands in the ring clones references; one that stands before it reads pages of the log; one
+//! at the head waits in a slot of the shard. Going from one to the other needs no hand-over, because all
+//! three are the same position: so there is no gap and no duplicate between backlog and live, and an idle
+//! subscriber costs the cursor, two slots of the shard (some 130 bytes together) and nothing else.
 //!
-//! The rule says what happens to a subscriber that is slower than the shard grows, by its lag in bytes behind the
-//! readable end:
+//! The rule says what happens to a subscriber that is slower than the shard grows, by its lag in bytes behind
+//! the readable end:
 //!
-//! - [`Policy::Block`] never skips. A durable stream serves it from the disk; of a memory stream nothing is dropped
-//!   that it has not had, and publishers are refused as overloaded instead.
+//! - [`Policy::Block`] never skips. A durable stream serves it from the disk; of a memory stream nothing is
+//!   dropped that it has not had, and publishers are refused as overloaded instead.
 //! - [`Policy::DropOld`] jumps forward as soon as the lag is above the budget, to where it is within it.
-//! - [`Policy::DropNew`] gets what lay within the budget when the lag rose above it, and then jumps to the end.
+//! - [`Policy::DropNew`] gets what lay within the budget when the lag rose above it, and then jumps to the
+//!   end.
 //!
-//! The rules begin when the cursor has been at the end once (or began there): reading a backlog is not falling
-//! behind. Every jump, and every record that retention took before the subscriber came to it, is told as
-//! [`Step::Lost`], exactly once and in its place.
+//! The rules begin when the cursor has been at the end once (or began there): reading a backlog is not
+//! falling behind. Every jump, and every record that retention took before the subscriber came to it, is told
+//! as [`Step::Lost`], exactly once and in its place.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -81,7 +82,8 @@ struct Place {
     /// Bytes that the shard had published up to `next`.
     seen: u64,
     budget: u64,
-    /// Under [`Policy::DropNew`], while the lag was above the budget: what may still be delivered before the jump.
+    /// Under [`Policy::DropNew`], while the lag was above the budget: what may still be delivered before the
+    /// jump.
     left: Option<u64>,
     policy: Policy,
     /// It has been at the end.
@@ -90,8 +92,8 @@ struct Place {
 }
 
 impl Shard {
-    /// Begins a subscription. `budget_bytes` is the lag that the policy allows; of the dropping ones only what is in
-    /// memory can be kept of it. May wait for the disk when it begins at a time.
+    /// Begins a subscription. `budget_bytes` is the lag that the policy allows; of the dropping ones only
+    /// what is in memory can be kept of it. May wait for the disk when it begins at a time.
     pub fn subscribe(
         self: &Arc<Self>,
         start: Start,
@@ -128,13 +130,16 @@ impl Shard {
 }
 
 impl Cursor {
-    /// What comes next: about `max_bytes` of batches, at least one. Pending, it wakes the task when there is something.
+    /// What comes next: about `max_bytes` of batches, at least one. Pending, it wakes the task when there is
+    /// something.
     pub fn poll_next(&mut self, cx: &mut Context<'_>, max_bytes: usize) -> Poll<Step> {
         let mut state = self.shard.core.state.lock();
         match self.place.step(&self.shard.core, &mut state, max_bytes) {
             Some(step) => Poll::Ready(step),
             None => {
-                state.wait(&mut self.waiter, self.place.next, cx);
+                let replaced = state.wait(&mut self.waiter, self.place.next, cx);
+                drop(state);
+                drop(replaced);
                 Poll::Pending
             }
         }
@@ -294,9 +299,9 @@ impl Drop for Cursor {
     fn drop(&mut self) {
         let mut state = self.shard.core.state.lock();
         state.readers.remove(self.place.reader);
-        if let Some(key) = self.waiter.take() {
-            state.stop_waiting(key);
-        }
+        let waker = state.stop_waiting(self.waiter);
+        drop(state);
+        drop(waker);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Entry points that take any bytes: the bodies of the fuzz targets under `fuzz/`, and of the tests that replay
-//! their corpus on the stable toolchain.
+//! Entry points that take any bytes: the bodies of the fuzz targets under `fuzz/`, and of the tests that
+//! replay their corpus on the stable toolchain.
 //!
 //! Each returns normally for every input. What it asserts is a law of this crate, so a panic is a defect.
 
@@ -12,8 +12,8 @@ use trifid_stream_model::spec::StreamSpec;
 
 use crate::{Admitted, Broker, Checked, Options, PublishError};
 
-/// Target `stream_publish`: any bytes as the payload of a publish. What is taken is read back byte for byte but for
-/// offset and epoch, at the offsets that were answered, and found by its time.
+/// Target `stream_publish`: any bytes as the payload of a publish. What is taken is read back byte for byte
+/// but for offset and epoch, at the offsets that were answered, and found by its time.
 pub fn publish(bytes: &[u8]) {
     let Ok(checked) = Checked::payload(&Bytes::copy_from_slice(bytes), 1 << 20) else { return };
     let options = Options { clock: Arc::new(ManualClock::default()), ..Options::memory() };
@@ -41,8 +41,8 @@ pub fn publish(bytes: &[u8]) {
     }
 }
 
-/// Target `stream_stored`: any bytes as a stored snapshot of producers, or as a record of the catalogue. What is read
-/// is written and read again as the same.
+/// Target `stream_stored`: any bytes as a stored snapshot of producers, or as a record of the catalogue. What
+/// is read is written and read again as the same.
 pub fn stored(bytes: &[u8]) {
     if let Some(read) = crate::snapshot::decode(bytes, 100) {
         let none = std::iter::empty;
@@ -101,7 +101,8 @@ mod tests {
         #[test]
         fn records_of_the_catalogue(id in any::<u64>(), shards in any::<u32>(), cut in 0..200_usize) {
             let json = format!(r#"{{"v":1,"stream":{{"id":{id},"tenant":"t","name":"a.b","shards":{shards},
-                "durability":"on_commit","compact":false,"max_batch_bytes":1,"kind":"events","created_ms":0}}}}"#);
+                "durability":"on_commit","compact":false,"max_batch_bytes":1,"kind":"events",
+                "created_ms":0}}}}"#);
             super::stored(json.as_bytes());
             super::stored(&json.as_bytes()[..cut.min(json.len())]);
         }

@@ -7,15 +7,17 @@
 //!             └─ cache    key-value, over a stream where it is durable
 //! ```
 //!
-//! The unit is one record batch (Kafka's RecordBatch v2) as shared bytes: checked once, given its offset, never encoded again. Whatever waits is a
-//! future that one waker wakes; there is no task, timer or queue per subscriber, and no runtime is assumed.
+//! The unit is one record batch (Kafka's RecordBatch v2) as shared bytes: checked once, given its offset,
+//! never encoded again. Whatever waits is a future that one waker wakes; there is no task, timer or queue per
+//! subscriber, and no runtime is assumed.
 //!
-//! What this crate does not know: sockets, frames, Kafka's requests, files other than through base/log. Time and chance
-//! come through base/runtime.
+//! What this crate does not know: sockets, frames, Kafka's requests, files other than through base/log. Time
+//! and chance come through base/runtime.
 //!
-//! Invariants, each by a test: a reader never sees what may yet be refused; offsets of a shard are given once, in
-//! the order of its log; what was acknowledged is there after a restart, at its offset, as its durability promises;
-//! nothing is lost to a subscriber without being told; everything held is bounded by [`limits`].
+//! Invariants, each by a test: a reader never sees what may yet be refused; offsets of a shard are given
+//! once, in the order of its log; what was acknowledged is there after a restart, at its offset, as its
+//! durability promises; nothing is lost to a subscriber without being told; everything held is bounded by
+//! [`limits`].
 
 mod ack;
 pub mod admission;

@@ -69,6 +69,8 @@ pub(crate) const ENTRY_BYTES: usize = 128;
 pub(crate) const KEY_BYTES: usize = 48;
 /// Bytes that a compaction reads or writes before others get their turn.
 pub(crate) const COMPACTION_STEP_BYTES: usize = 16 << 20;
+/// How long a shard is left alone after a compaction of it failed, in milliseconds.
+pub(crate) const COMPACTION_RETRY_MS: i64 = 60_000;
 /// A tombstone stays at least this long, in milliseconds (`delete.retention.ms`).
 pub const TOMBSTONE_MS: i64 = 24 * 60 * 60 * 1000;
 /// What a client refused for what its connection has in flight should wait, in milliseconds: its own

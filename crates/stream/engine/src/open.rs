@@ -19,15 +19,15 @@ use crate::snapshot;
 use crate::store::{CATALOGUE, Dir, ShardLog, log_id, settings};
 use crate::streams::streams_of;
 
-/// What waits for the disk is bounded by admission; the logs' own bound stands behind it, and is never met in the
-/// middle of a publish.
+/// What waits for the disk is bounded by admission; the logs' own bound stands behind it, and is never met in
+/// the middle of a publish.
 pub(crate) fn log_options(logs: trifid_base_log::Options, limits: &Limits) -> trifid_base_log::Options {
     let inflight_bytes_max = logs.inflight_bytes_max.max(limits.process_inflight_bytes.saturating_mul(4));
     trifid_base_log::Options { inflight_bytes_max, ..logs }
 }
 
-/// Goes on with removals that were begun, and finds the logs that belong to no stream: those are left alone, and
-/// their numbers are not used.
+/// Goes on with removals that were begun, and finds the logs that belong to no stream: those are left alone,
+/// and their numbers are not used.
 pub(crate) fn sort_out(dir: &Dir, catalogue: &Catalogue) -> Result<Found, OpenError> {
     for (id, shards) in catalogue.deleted() {
         let removed = (0..shards).try_for_each(|shard| dir.remove(log_id(id, shard)));
@@ -92,7 +92,8 @@ impl Opening<'_> {
     pub(crate) fn begin(&self, listed: &Listed, index: u32) -> Result<Arc<Shard>, CreateError> {
         let Some(dir) = self.durable(listed) else { return Ok(self.in_memory(listed, index, false)) };
         self.on_disk(dir, listed, index).map_err(|error| {
-            tracing::warn!(stream = %listed.name, index, error = &error as &dyn Error, "a log could not be begun");
+            let told = &error as &dyn Error;
+            tracing::warn!(stream = %listed.name, index, error = told, "a log could not be begun");
             match error {
                 trifid_base_log::OpenError::Io { source, .. } if source.kind() == ErrorKind::StorageFull => {
                     CreateError::NoSpace
@@ -135,7 +136,14 @@ impl Opening<'_> {
         }
         let opened = match dir.recover(id, settings.clone(), from, &mut replay) {
             // The snapshot is of another time than the log: what was not flushed is gone, or the front is.
-            Err(trifid_base_log::OpenError::Behind { .. } | trifid_base_log::OpenError::Truncated { .. }) => {
+            Err(
+                error @ (trifid_base_log::OpenError::Behind { .. }
+                | trifid_base_log::OpenError::Truncated { .. }),
+            ) => {
+                // Of a stream that is acknowledged after the flush, only somebody's hand or a lying disk
+                // explains it.
+                tracing::warn!(shard = %replay.label, error = &error as &dyn Error,
+                    "what is stored of the producers is of another time than the log");
                 (replay.producers, cleaned) = (Producers::new(max, true), 0);
                 dir.recover(id, settings, ReplayFrom::Start, &mut replay)?
             }

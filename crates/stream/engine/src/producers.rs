@@ -1,18 +1,18 @@
 //! Idempotent producers of one shard (KIP-98): which batches of each were taken last.
 //!
-//! A batch names its producer, the producer's epoch and the sequence number of its first record. Per producer the
-//! last five batches are remembered, as many as a client may have in flight: one of them sent again is answered
-//! with the offsets that it got, what follows directly is taken, and everything else is refused with the number
-//! that was expected. A higher epoch begins anew at sequence 0, a lower one is fenced off. Sequence numbers wrap
-//! from 2^31 - 1 to 0.
+//! A batch names its producer, the producer's epoch and the sequence number of its first record. Per producer
+//! the last five batches are remembered, as many as a client may have in flight: one of them sent again is
+//! answered with the offsets that it got, what follows directly is taken, and everything else is refused with
+//! the number that was expected. A higher epoch begins anew at sequence 0, a lower one is fenced off.
+//! Sequence numbers wrap from 2^31 - 1 to 0.
 //!
-//! The state is part of the shard: it changes under the shard's lock, is taken back with batches that the full
-//! disk refused, and is rebuilt at opening from a [`Snapshot`] and the headers of the batches behind it.
+//! The state is part of the shard: it changes under the shard's lock, is taken back with batches that the
+//! full disk refused, and is rebuilt at opening from a [`Snapshot`] and the headers of the batches behind it.
 //!
-//! Memory is bounded: who published nothing for a day is forgotten, and when the table is full the one that was
-//! idle longest. Once a shard has forgotten anybody, a sequence above 0 from a producer that it does not know is
-//! answered as *unknown producer*, upon which clients begin a new epoch (KIP-360); before that it can only be a
-//! batch that overtook a refused one, and is *out of sequence*.
+//! Memory is bounded: who published nothing for a day is forgotten, and when the table is full the one that
+//! was idle longest. Once a shard has forgotten anybody, a sequence above 0 from a producer that it does not
+//! know is answered as *unknown producer*, upon which clients begin a new epoch (KIP-360); before that it can
+//! only be a batch that overtook a refused one, and is *out of sequence*.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -189,7 +189,8 @@ impl Producers {
         self.known.entry(claim.id).or_insert_with(fresh).note(claim, base, now_ms);
     }
 
-    /// Takes batches back that are not in the log. They come newest first, and none that came after them is left.
+    /// Takes batches back that are not in the log. They come newest first, and none that came after them is
+    /// left.
     pub(crate) fn withdraw(&mut self, batches: impl Iterator<Item = (Claim, u64)>) {
         for (claim, base) in batches {
             if let Some(producer) = self.known.get_mut(&claim.id) {

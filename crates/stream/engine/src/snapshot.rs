@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! "TFPR" | version u32 | offset u64 | cleaned u64 | forgot u8 | count u32
-//!   | per producer: id i64, epoch i16, expected i32, seen ms i64, count u8, per batch: sequence i32, records u32, base u64
+//!   | per producer: id i64, epoch i16, expected i32, seen ms i64, count u8,
+//!     per batch: sequence i32, records u32, base u64
 //!   | CRC32C of all before
 //! ```
 //!
-//! Little endian. It speaks of batches below the offset, at which replay goes on; below `cleaned` the log was compacted. It is derived and never trusted: one
-//! that does not check is as good as none, and one from another time than its log is dropped by who reads it.
+//! Little endian. It speaks of batches below the offset, at which replay goes on; below `cleaned` the log was
+//! compacted. It is derived and never trusted: one that does not check is as good as none, and one from
+//! another time than its log is dropped by who reads it.
 
 use crate::limits::PRODUCER_BATCHES;
 use crate::producers::{Claim, Producer, Producers, Taken};

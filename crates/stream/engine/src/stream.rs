@@ -14,8 +14,8 @@ use crate::stats::{ShardStats, StreamStats};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
-/// A stream as it was when it was looked up. One that is altered is another `Stream` with the same shards, so a handle
-/// that is kept goes on working and sees its old choices.
+/// A stream as it was when it was looked up. One that is altered is another `Stream` with the same shards, so
+/// a handle that is kept goes on working and sees its old choices.
 pub struct Stream {
     pub(crate) listed: Listed,
     spec: Arc<StreamSpec>,

@@ -1,4 +1,5 @@
-//! All streams of a broker: making, changing, deleting and finding them, and what is done for them in the background.
+//! All streams of a broker: making, changing, deleting and finding them, and what is done for them in the
+//! background.
 //!
 //! Groups and caches stand on this, and [`crate::Broker`] on all three.
 
@@ -178,8 +179,8 @@ impl Streams {
         done
     }
 
-    /// A number is given once, so only files that somebody brought along can be where a new shard's log is to be. They
-    /// are left alone.
+    /// A number is given once, so only files that somebody brought along can be where a new shard's log is to
+    /// be. They are left alone.
     fn check_free(&self, id: u64, mut shards: Range<u32>) -> Result<(), CreateError> {
         let Some(dir) = &self.dir else { return Ok(()) };
         match shards.find(|shard| dir.has_files(log_id(id, *shard))) {
@@ -282,8 +283,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Removes the files of a deleted stream, and notes that they are gone. What fails is tried again at the next
-    /// opening.
+    /// Removes the files of a deleted stream, and notes that they are gone. What fails is tried again at the
+    /// next opening.
     fn remove_files(&self, id: u64, shards: u32) {
         if self.dir.is_some() {
             (0..shards).for_each(|shard| self.remove_shard(id, shard));
@@ -376,8 +377,8 @@ impl Streams {
         Ok(self.catalogue.take_producer()?)
     }
 
-    /// What is done in the background: retention, snapshots of producers, compaction, and taking memory from those
-    /// that do not use it. May wait for the disk.
+    /// What is done in the background: retention, snapshots of producers, compaction, and taking memory from
+    /// those that do not use it. May wait for the disk.
     pub(crate) fn tick(&self, now_ms: i64) {
         let streams = self.all();
         let fair = self.fair_share(&streams);
@@ -436,7 +437,8 @@ impl Streams {
         }
     }
 
-    /// Takes nothing new, waits until everything taken is on disk, and stores what the next opening is faster with.
+    /// Takes nothing new, waits until everything taken is on disk, and stores what the next opening is faster
+    /// with.
     pub(crate) fn drain(&self) {
         self.room.drain();
         for stream in self.all() {

@@ -1,4 +1,5 @@
-//! What the tests of this crate share: batches, brokers with a clock moved by hand, and disks that lose power.
+//! What the tests of this crate share: batches, brokers with a clock moved by hand, and disks that lose
+//! power.
 
 use std::future::Future;
 use std::pin::Pin;

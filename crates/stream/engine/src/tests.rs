@@ -12,8 +12,8 @@ use trifid_stream_model::spec::{Durability, StreamSpec};
 use crate::testing::*;
 use crate::{Broker, Options, Policy, PublishError, Start, Step};
 
-/// Publishes batches, some from an idempotent producer, until the power goes; answers what was acknowledged: offset and
-/// value.
+/// Publishes batches, some from an idempotent producer, until the power goes; answers what was acknowledged:
+/// offset and value.
 fn load(disk: &SimDisk, batches: u32) -> Option<BTreeMap<u64, Vec<u8>>> {
     let mut options = Options::on(Arc::new(disk.clone()));
     options.logs.preallocate = false;
@@ -219,8 +219,8 @@ fn retention_drops_whole_segments_and_tells_who_read_them() {
     assert_eq!(rig.shard("s").start_offset(), 200);
 }
 
-/// Publishers and subscribers at once: everybody sees the same, in the order of offsets, and each publisher's own
-/// batches in its own order.
+/// Publishers and subscribers at once: everybody sees the same, in the order of offsets, and each publisher's
+/// own batches in its own order.
 #[test]
 fn publishers_and_subscribers_at_once_agree() {
     const PUBLISHERS: u64 = 4;

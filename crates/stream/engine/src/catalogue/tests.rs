@@ -242,8 +242,8 @@ fn a_full_disk_makes_no_stream_and_leaves_nothing() {
     assert!(rig.broker.health().orphans.is_empty());
 }
 
-/// Whenever the power goes while streams are made and deleted, the next opening knows what was answered, and no file is
-/// left that belongs to nothing.
+/// Whenever the power goes while streams are made and deleted, the next opening knows what was answered, and
+/// no file is left that belongs to nothing.
 #[test]
 fn making_and_deleting_survive_a_power_cut_at_any_point() {
     let total = {

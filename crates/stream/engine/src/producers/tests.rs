@@ -127,8 +127,8 @@ fn batches_of_one_publish_are_all_new_or_all_here() {
     assert_eq!(producers.check_all(&three), Ok(Verdict::Duplicate { base: 10, end: 17 }));
 }
 
-/// What a client may do: send its next batch, send one again, skip one, begin an epoch; and what may happen to the
-/// broker: it is restarted, the disk refuses the last offsets.
+/// What a client may do: send its next batch, send one again, skip one, begin an epoch; and what may happen
+/// to the broker: it is restarted, the disk refuses the last offsets.
 #[derive(Clone, Debug)]
 enum Step {
     Next { producer: i64, records: u32 },

@@ -13,8 +13,8 @@ use crate::checked::claim;
 use crate::producers::Claim;
 
 impl Sink for Core {
-    /// Moves what counts now to where readers see it, and wakes those who wait for it; then the log resolves the
-    /// acknowledgements.
+    /// Moves what counts now to where readers see it, and wakes those who wait for it; then the log resolves
+    /// the acknowledgements.
     fn durable(&self, positions: Range<Position>) {
         let end = positions.end.get();
         let wakers = {
@@ -48,8 +48,8 @@ impl Core {
             self.room.tails.take(slot.cost());
             state.ring.push(slot);
         }
-        // The newest batch stays: who waits for it is about to come. Beyond the bound of all shards each gives of its
-        // own, until the next upkeep takes from those that nobody reads.
+        // The newest batch stays: who waits for it is about to come. Beyond the bound of all shards each
+        // gives of its own, until the next upkeep takes from those that nobody reads.
         while state.ring.len() > 1 && (state.ring.bytes() > state.keep.bytes || self.room.tails.is_over()) {
             if let Some(slot) = state.ring.pop() {
                 self.give_back(slot.cost());
@@ -68,7 +68,8 @@ impl State {
     }
 }
 
-/// What a batch says of its producer. It is read again where that is seldom needed, and not kept with every batch.
+/// What a batch says of its producer. It is read again where that is seldom needed, and not kept with every
+/// batch.
 fn claimed(slot: &Slot) -> Option<(Claim, u64)> {
     let header = BatchHeader::parse(&slot.entry.bytes).ok()?;
     Some((claim(&header)?, slot.entry.base))

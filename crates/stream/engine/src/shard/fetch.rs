@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use trifid_stream_model::batch::{BatchHeader, open};
 
@@ -13,7 +13,8 @@ use super::{Core, Gate, Shard, State};
 use crate::error::{FetchError, Gone};
 use crate::limits::PAGE_BYTES_MAX;
 
-/// Batches that follow one another. Between them nothing is missing but what compaction took or a full disk refused.
+/// Batches that follow one another. Between them nothing is missing but what compaction took or a full disk
+/// refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     /// The batches. The first may begin before the wanted offset.
@@ -61,8 +62,8 @@ impl Shard {
         }
     }
 
-    /// Batches from memory or the disk, from the one that holds `from` on: about `max_bytes`, at least one if there is
-    /// one. At the end it answers none. May wait for the disk.
+    /// Batches from memory or the disk, from the one that holds `from` on: about `max_bytes`, at least one if
+    /// there is one. At the end it answers none. May wait for the disk.
     pub fn fetch(&self, from: u64, max_bytes: usize) -> Result<Fetched, FetchError> {
         match self.try_fetch_tail(from, max_bytes) {
             Tail::Batches(fetched) => Ok(fetched),
@@ -86,14 +87,14 @@ impl Shard {
         Ok(fetched)
     }
 
-    /// Resolves when the readable end is above `offset`, or the stream is deleted. It waits in one slot of the shard,
-    /// which it gives back when it is dropped.
+    /// Resolves when the readable end is above `offset`, or the stream is deleted. It waits in one slot of
+    /// the shard, which it gives back when it is dropped.
     pub fn beyond(&self, offset: u64) -> Beyond {
         Beyond { core: self.core.clone(), above: offset, key: None }
     }
 
-    /// The first record whose time is at least `ms`, as its producer gave it: its offset and its time. Of a batch that
-    /// is compressed and cannot be opened, the batch's first offset. May wait for the disk.
+    /// The first record whose time is at least `ms`, as its producer gave it: its offset and its time. Of a
+    /// batch that is compressed and cannot be opened, the batch's first offset. May wait for the disk.
     pub fn offset_for_time(&self, ms: i64) -> Result<Option<(u64, i64)>, FetchError> {
         let in_ring = {
             let state = self.core.state.lock();
@@ -168,13 +169,14 @@ impl State {
         self.gate == Gate::Deleted
     }
 
-    /// Waits until the readable end is above `above`.
-    pub(crate) fn wait(&mut self, key: &mut Option<usize>, above: u64, cx: &Context<'_>) {
-        self.waiters.arm(key, above, cx.waker());
+    /// Waits until the readable end is above `above`. The answer is to be dropped without the lock.
+    pub(crate) fn wait(&mut self, key: &mut Option<usize>, above: u64, cx: &Context<'_>) -> Option<Waker> {
+        self.waiters.arm(key, above, cx.waker())
     }
 
-    pub(crate) fn stop_waiting(&mut self, key: usize) {
-        self.waiters.remove(key);
+    /// Gives a slot back. The answer is to be dropped without the lock.
+    pub(crate) fn stop_waiting(&mut self, key: Option<usize>) -> Option<Waker> {
+        self.waiters.remove(key?)
     }
 }
 
@@ -203,15 +205,16 @@ impl Future for Beyond {
         if end > *above {
             return Poll::Ready(Ok(end));
         }
-        state.wait(key, *above, cx);
+        let replaced = state.wait(key, *above, cx);
+        drop(state);
+        drop(replaced);
         Poll::Pending
     }
 }
 
 impl Drop for Beyond {
     fn drop(&mut self) {
-        if let Some(key) = self.key {
-            self.core.state.lock().stop_waiting(key);
-        }
+        let waker = self.core.state.lock().stop_waiting(self.key);
+        drop(waker);
     }
 }

@@ -9,12 +9,13 @@
 //! ```
 //!
 //! - The order of calls is the order of offsets, and of the log: the append happens under the shard's lock.
-//! - Readers see a batch when it counts: at once in memory, after the write or the flush of a durable stream. They never
-//!   see what may yet be refused.
-//! - The full disk takes back the pending batches and what their producers are known for; their offsets stay empty.
+//! - Readers see a batch when it counts: at once in memory, after the write or the flush of a durable stream.
+//!   They never see what may yet be refused.
+//! - The full disk takes back the pending batches and what their producers are known for; their offsets stay
+//!   empty.
 //!
-//! The lock is held for some hundred nanoseconds: no input, no output, no waking. Cost of an idle shard: under 500
-//! bytes beside its log.
+//! The lock is held for some hundred nanoseconds: no input, no output, no waking. Cost of an idle shard:
+//! under 500 bytes beside its log.
 
 mod commit;
 mod fetch;

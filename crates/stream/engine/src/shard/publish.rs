@@ -60,8 +60,8 @@ impl Owned {
 }
 
 impl Shard {
-    /// Takes the batches, in the order of calls: all of them or none. Never waits. The broker's memory is bounded by `admission`, which goes
-    /// with the batches until they count.
+    /// Takes the batches, in the order of calls: all of them or none. Never waits. The broker's memory is
+    /// bounded by `admission`, which goes with the batches until they count.
     pub fn publish(
         self: &Arc<Self>,
         batches: Checked,
@@ -162,8 +162,8 @@ impl Core {
         Ok(Taken { base, end: state.next, duplicate: false, ticket: None })
     }
 
-    /// Drops the oldest batches of a memory stream until the new ones fit, but none that a subscriber holds who may lose
-    /// nothing. Takes the bytes from the pool.
+    /// Drops the oldest batches of a memory stream until the new ones fit, but none that a subscriber holds
+    /// who may lose nothing. Takes the bytes from the pool.
     fn make_room(&self, state: &mut State, bytes: usize) -> Result<(), PublishError> {
         let keep = state.keep.bytes.max(bytes);
         loop {
@@ -200,7 +200,8 @@ impl Core {
             let (claim, span) = (batch.claim, batch.span);
             let slot = batch.stamped(state.next, log.epoch(), now_ms, state.taken);
             let appended = log.append(slot.entry.bytes.clone(), span);
-            // Only a log that closes or fails takes the first and not the second: what becomes of it is unknown.
+            // Only a log that closes or fails takes the first and not the second: what becomes of it is
+            // unknown.
             let appended =
                 appended.map_err(|error| if index == 0 { refused(error) } else { PublishError::Failed })?;
             assert_eq!(appended.position.get(), state.next, "nobody else appends to a shard's log");

@@ -1,4 +1,5 @@
-//! Where the subscribers of a shard stand: for their lag, and for those of a memory stream who may lose nothing.
+//! Where the subscribers of a shard stand: for their lag, and for those of a memory stream who may lose
+//! nothing.
 
 use slab::Slab;
 
@@ -7,8 +8,8 @@ struct Reader {
     holds: bool,
 }
 
-/// Sixteen bytes a subscriber. Offsets only rise, so the least held one that was computed last is a lower bound until it
-/// is asked again: finding it costs one pass per ring, not per publish.
+/// Sixteen bytes a subscriber. Offsets only rise, so the least held one that was computed last is a lower
+/// bound until it is asked again: finding it costs one pass per ring, not per publish.
 #[derive(Default)]
 pub(crate) struct Readers {
     readers: Slab<Reader>,

@@ -1,11 +1,12 @@
 //! The recent batches of a shard, in memory, as readers get them.
 //!
-//! Each batch is one shared buffer with its offset and epoch written into it, so a reader clones a reference. The ring covers every
-//! offset from [`Ring::from`] to its end: an offset in there is answered without the disk. Of a durable stream it
-//! is a cache, which may be given up at any time; of a memory stream it is the stream.
+//! Each batch is one shared buffer with its offset and epoch written into it, so a reader clones a reference.
+//! The ring covers every offset from [`Ring::from`] to its end: an offset in there is answered without the
+//! disk. Of a durable stream it is a cache, which may be given up at any time; of a memory stream it is the
+//! stream.
 //!
-//! Every batch knows how many bytes the shard had taken before it, so that the lag of a reader in bytes is one
-//! subtraction.
+//! Every batch knows how many bytes the shard had taken before it, so that the lag of a reader in bytes is
+//! one subtraction.
 
 use std::collections::VecDeque;
 
@@ -41,6 +42,12 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
+    /// What it is too old by: its newest record's time, as for a segment of a log; when it was taken, if it
+    /// tells none.
+    pub(crate) fn time_ms(&self) -> i64 {
+        if self.max_timestamp < 0 { self.appended_ms } else { self.max_timestamp }
+    }
+
     /// What it costs to keep.
     pub(crate) fn cost(&self) -> usize {
         self.entry.bytes.len() + ENTRY_BYTES
@@ -107,8 +114,8 @@ impl Ring {
         self.slots.partition_point(|slot| slot.entry.end <= offset)
     }
 
-    /// The batches from the one that holds `from` on: about `max_bytes`, at least one if there is one. With them
-    /// the bytes that the shard had taken at their end.
+    /// The batches from the one that holds `from` on: about `max_bytes`, at least one if there is one. With
+    /// them the bytes that the shard had taken at their end.
     pub(crate) fn collect(&self, from: u64, max_bytes: usize) -> (Entries, Option<u64>) {
         let (mut entries, mut bytes, mut after) = (Entries::new(), 0, None);
         for slot in self.slots.range(self.index(from)..) {
@@ -135,8 +142,8 @@ impl Ring {
         }
     }
 
-    /// The oldest batch behind whose beginning the shard has taken at most `budget` bytes; the newest one if even that
-    /// is larger.
+    /// The oldest batch behind whose beginning the shard has taken at most `budget` bytes; the newest one if
+    /// even that is larger.
     pub(crate) fn within(&self, total: u64, budget: u64) -> Option<&Slot> {
         let at = self.slots.partition_point(|slot| total - slot.before > budget);
         self.slots.get(at).or_else(|| self.slots.back())

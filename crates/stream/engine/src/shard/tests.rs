@@ -177,7 +177,7 @@ fn a_memory_stream_keeps_so_many_bytes_and_so_long() {
     assert_eq!(shard.start_offset(), 100 - stats.tail_batches as u64);
     assert!(matches!(shard.fetch(0, 1), Err(FetchError::TooOld { first }) if first == shard.start_offset()));
     rig.pass(Duration::from_secs(6));
-    put(&shard, sized(1000));
+    put(&shard, checked(&batch_at(START_MS + 6000, &[b"later"], None)));
     rig.pass(Duration::from_secs(6));
     assert_eq!((shard.start_offset(), shard.end_offset()), (100, 101));
     rig.pass(Duration::from_secs(60));

@@ -7,7 +7,7 @@ use trifid_stream_model::spec::StreamSpec;
 
 use super::{Core, Shard, State};
 use crate::compaction::Compaction;
-use crate::limits::{COMPACTION_STEP_BYTES, SNAPSHOT_BYTES, UPKEEP_EVERY_MS};
+use crate::limits::{COMPACTION_RETRY_MS, COMPACTION_STEP_BYTES, SNAPSHOT_BYTES, UPKEEP_EVERY_MS};
 use crate::snapshot;
 use crate::store::{Dir, ShardLog};
 
@@ -21,6 +21,8 @@ pub(crate) struct Marks {
     snapshot_end: u64,
     /// Below, the log was compacted.
     pub(super) cleaned: u64,
+    /// A compaction failed: none before this time.
+    compact_after_ms: i64,
     /// The disk was full lately.
     pub(super) was_full: bool,
 }
@@ -32,7 +34,8 @@ impl Marks {
 }
 
 impl Shard {
-    /// Looks after the shard, not more often than needed. `fair` is what a memory stream may keep while memory is short.
+    /// Looks after the shard, not more often than needed. `fair` is what a memory stream may keep while
+    /// memory is short.
     pub(crate) fn tend(
         &self,
         spec: &StreamSpec,
@@ -123,8 +126,8 @@ impl Shard {
     ) -> Result<(), String> {
         let mut running = self.compaction.lock();
         let told = |error: CompactError| format!("compaction of {} failed: {error}", self.core.label);
-        if running.is_none() && spec.compact && is_due {
-            let cleaned = self.core.state.lock().upkeep.cleaned;
+        let Marks { cleaned, compact_after_ms, .. } = self.core.state.lock().upkeep;
+        if running.is_none() && spec.compact && is_due && now_ms >= compact_after_ms {
             let begun =
                 Compaction::begin(log, cleaned, &self.core.room).map_err(|error| told(error.into()))?;
             *running = begun.map(Box::new);
@@ -138,15 +141,16 @@ impl Shard {
             Ok(false) => Ok(()),
             Ok(true) => {
                 let done = compaction.done();
-                tracing::info!(shard = %self.core.label, to = done.to, dropped = done.dropped, bytes = done.bytes_freed,
-                    "compacted");
+                let (to, dropped, bytes) = (done.to, done.dropped, done.bytes_freed);
+                tracing::info!(shard = %self.core.label, to, dropped, bytes, "compacted");
                 self.core.state.lock().upkeep.cleaned = done.to;
                 self.core.compactions.fetch_add(1, Ordering::Relaxed);
                 *running = None;
                 self.snapshot(log, dir)
             }
-            // It begins anew when it is due.
+            // It begins anew after a while.
             Err(error) => {
+                self.core.state.lock().upkeep.compact_after_ms = now_ms.saturating_add(COMPACTION_RETRY_MS);
                 *running = None;
                 Err(told(error))
             }
@@ -181,8 +185,8 @@ impl Core {
         due
     }
 
-    /// A shard of a durable stream that nobody read or wrote since the last look gives its memory up when memory is
-    /// short, and after a while anyhow.
+    /// A shard of a durable stream that nobody read or wrote since the last look gives its memory up when
+    /// memory is short, and after a while anyhow.
     fn cool_down(&self) {
         let was_warm = self.warm.swap(false, Ordering::Relaxed);
         let tails = &self.room.tails;
@@ -196,13 +200,14 @@ impl Core {
         state.ring.shrink();
     }
 
-    /// Drops what a memory stream need not keep: what is too old, and while memory is short what is above its share.
+    /// Drops what a memory stream need not keep: what is too old, and while memory is short what is above its
+    /// share.
     fn retain_in_memory(&self, fair: Option<usize>, now_ms: i64) {
         let mut state = self.state.lock();
         let oldest_ms = state.keep.ms.map(|ms| now_ms.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX)));
         let goes = |state: &State| {
             let front = state.ring.front()?;
-            let too_old = oldest_ms.is_some_and(|oldest_ms| front.appended_ms < oldest_ms);
+            let too_old = oldest_ms.is_some_and(|oldest_ms| front.time_ms() < oldest_ms);
             let too_much = fair.is_some_and(|fair| state.ring.bytes() > fair && state.ring.len() > 1);
             (too_old || too_much).then_some(front.entry.end)
         };

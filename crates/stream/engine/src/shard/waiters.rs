@@ -1,8 +1,8 @@
 //! Those who wait for a shard to grow: one slot each, no box and no task.
 //!
 //! A slot keeps the offset that its owner waits beyond and, while it waits, a waker. Waking takes the waker
-//! and leaves the slot, so a subscriber that waits again only puts its waker back. A slot costs 32 bytes. Neighbours
-//! that belong to one task (subscriptions of one connection) are woken once.
+//! and leaves the slot, so a subscriber that waits again only puts its waker back. A slot costs 32 bytes.
+//! Neighbours that belong to one task (subscriptions of one connection) are woken once.
 //!
 //! Waking looks at every slot until it has seen all that are armed; whoever waits at the head is woken by the
 //! next publish anyhow.
@@ -28,7 +28,10 @@ pub(crate) struct Waiters {
 
 impl Waiters {
     /// Waits until the readable end is above `above`; `key` is the owner's slot, made when it has none.
-    pub(crate) fn arm(&mut self, key: &mut Option<usize>, above: u64, waker: &Waker) {
+    /// Answers the waker that it replaces, to be dropped without a lock: with it may go a task, and with that
+    /// its own slot.
+    #[must_use = "to be dropped without a lock"]
+    pub(crate) fn arm(&mut self, key: &mut Option<usize>, above: u64, waker: &Waker) -> Option<Waker> {
         let slot = match *key {
             Some(at) => &mut self.slots[at],
             None => {
@@ -38,24 +41,23 @@ impl Waiters {
             }
         };
         slot.above = above;
-        match &slot.waker {
-            Some(armed) if armed.will_wake(waker) => {}
-            Some(_) => slot.waker = Some(waker.clone()),
-            None => {
-                slot.waker = Some(waker.clone());
-                self.armed += 1;
-            }
+        if slot.waker.as_ref().is_some_and(|armed| armed.will_wake(waker)) {
+            return None;
         }
+        let before = slot.waker.replace(waker.clone());
+        self.armed += usize::from(before.is_none());
+        before
     }
 
-    /// Gives the slot back.
-    pub(crate) fn remove(&mut self, key: usize) {
-        if self.slots.remove(key).waker.is_some() {
-            self.armed -= 1;
-        }
+    /// Gives the slot back. Answers its waker, to be dropped without a lock.
+    #[must_use = "to be dropped without a lock"]
+    pub(crate) fn remove(&mut self, key: usize) -> Option<Waker> {
+        let waker = self.slots.remove(key).waker;
+        self.armed -= usize::from(waker.is_some());
         if self.slots.is_empty() {
             self.slots = Slab::new();
         }
+        waker
     }
 
     /// Takes the wakers of all who wait below `end`.
@@ -118,8 +120,8 @@ mod tests {
         let (near, near_waker) = waker();
         let (far, far_waker) = waker();
         let (mut a, mut b) = (None, None);
-        waiters.arm(&mut a, 4, &near_waker);
-        waiters.arm(&mut b, 9, &far_waker);
+        assert!(waiters.arm(&mut a, 4, &near_waker).is_none());
+        assert!(waiters.arm(&mut b, 9, &far_waker).is_none());
         wake(waiters.take(5));
         assert_eq!((near.0.load(Ordering::Relaxed), far.0.load(Ordering::Relaxed)), (1, 0));
         wake(waiters.take(10));
@@ -133,13 +135,13 @@ mod tests {
         let (count, waker) = waker();
         let mut keys = [None; 3];
         for round in 0..5 {
-            keys.iter_mut().for_each(|key| waiters.arm(key, round, &waker));
-            keys.iter_mut().for_each(|key| waiters.arm(key, round, &waker));
+            keys.iter_mut().for_each(|key| assert!(waiters.arm(key, round, &waker).is_none()));
+            keys.iter_mut().for_each(|key| assert!(waiters.arm(key, round, &waker).is_none()));
             assert_eq!((waiters.armed, waiters.len()), (3, 3));
             wake(waiters.take(round + 1));
         }
         assert_eq!(count.0.load(Ordering::Relaxed), 5);
-        keys.into_iter().flatten().for_each(|key| waiters.remove(key));
+        keys.into_iter().flatten().for_each(|key| assert!(waiters.remove(key).is_none()));
         assert_eq!(waiters.len(), 0);
     }
 
@@ -148,9 +150,12 @@ mod tests {
         let mut waiters = Waiters::default();
         let (_, waker) = waker();
         let (mut a, mut b) = (None, None);
-        waiters.arm(&mut a, 1, &waker);
-        waiters.arm(&mut b, 1, &waker);
-        waiters.remove(a.unwrap());
+        assert!(waiters.arm(&mut a, 1, &waker).is_none());
+        assert!(waiters.arm(&mut b, 1, &waker).is_none());
+        // Another task: the first one's waker is handed out.
+        let (_, other) = self::waker();
+        assert!(waiters.arm(&mut b, 1, &other).is_some_and(|before| before.will_wake(&waker)));
+        assert!(waiters.remove(a.unwrap()).is_some());
         assert_eq!(waiters.armed, 1);
         assert_eq!(waiters.take(2).len(), 1);
         assert_eq!(waiters.armed, 0);
