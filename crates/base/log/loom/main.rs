@@ -27,6 +27,7 @@ mod error {
 }
 
 use std::collections::VecDeque;
+use std::io::Write;
 use std::sync::Arc;
 
 use error::CommitError;
@@ -282,6 +283,7 @@ fn main() {
             counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             model();
         });
-        println!("{name}: {} orders", orders.load(std::sync::atomic::Ordering::Relaxed));
+        let count = orders.load(std::sync::atomic::Ordering::Relaxed);
+        writeln!(std::io::stdout(), "{name}: {count} orders").expect("standard output is open");
     }
 }

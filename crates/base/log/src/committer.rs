@@ -1,10 +1,11 @@
 //! The committer: the one thread of a data directory that writes and flushes for all its logs.
 //!
-//! A *wave* takes one batch from every ready log, writes each with one call, then flushes the files side by
-//! side, then completes the batches in order. Batches of logs that are flushed periodically are complete once
-//! they are written; their flushes follow in time, beside the waves, by one timer for all. Appends gather while a wave is under way, so the batch grows with the
-//! load and an idle log is flushed at once. Those who were just answered are about to come back, and one flush is
-//! cheaper than two: so the committer lingers a moment for as many as it knows of, if that has been paying off.
+//! A *wave* takes one batch from every ready log, writes each with one call, then flushes the files side by side,
+//! then completes the batches in order. Batches of logs that are flushed periodically are complete once they are
+//! written; their flushes follow in time, beside the waves, by one timer for all. Appends gather while a wave is
+//! under way, so the batch grows with the load and an idle log is flushed at once. Those who were just answered
+//! are about to come back, and one flush is cheaper than two: so the committer lingers a moment for as many as it
+//! knows of, if that has been paying off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

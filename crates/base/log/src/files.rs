@@ -25,6 +25,8 @@ pub(crate) struct Files {
 pub(crate) struct Place {
     pub(crate) file: Arc<dyn DiskFile>,
     pub(crate) seed: u32,
+    /// That of the segment: no frame has a lower one.
+    pub(crate) epoch: Epoch,
     pub(crate) position: Position,
     pub(crate) offset: u64,
     /// Where the frames end, as far as is known.
@@ -53,13 +55,13 @@ impl Files {
     /// The frame at or before `position` that the index knows.
     pub(crate) fn place(&self, segment: &Segment, position: Position) -> Result<Place, ReadError> {
         let growing = segment.growing(|growing| {
-            Place::in_index(growing.file.clone(), growing.header.seed(), &growing.index, segment, position)
+            Place::in_index(growing.file.clone(), &growing.header, &growing.index, segment, position)
         });
         if let Some(place) = growing {
             return Ok(place);
         }
         let open = self.sealed(segment)?;
-        Ok(Place::in_index(open.file.clone(), open.header.seed(), &open.index, segment, position))
+        Ok(Place::in_index(open.file.clone(), &open.header, &open.index, segment, position))
     }
 
     /// What is said of a segment.
@@ -143,7 +145,7 @@ impl Files {
     /// Makes the index by following all frames. A segment that is damaged is indexed up to the damage, which is
     /// told when a reader comes there.
     fn follow(&self, segment: &Segment, window: Window, header: &SegmentHeader) -> Result<Index, ReadError> {
-        let chain = Chain { log: self.home.log, next: segment.base, epoch: Epoch::default() };
+        let chain = Chain { log: self.home.log, next: segment.base, epoch: header.epoch };
         let mut scan = Scan::new(window, header, chain);
         let mut index = Index::new(segment.base);
         while let Found::Frame { header, payload, .. } =
@@ -161,12 +163,13 @@ impl Files {
 impl Place {
     fn in_index(
         file: Arc<dyn DiskFile>,
-        seed: u32,
+        header: &SegmentHeader,
         index: &Index,
         segment: &Segment,
         position: Position,
     ) -> Self {
         let (position, offset) = index.locate(segment.base, position);
-        Place { file, seed, position, offset, end_offset: index.end_offset }
+        let (seed, epoch) = (header.seed(), header.epoch);
+        Place { file, seed, epoch, position, offset, end_offset: index.end_offset }
     }
 }

@@ -103,6 +103,13 @@ fn put_checksum(block: &mut [u8], seed: u32) {
     block[COVERED..].copy_from_slice(&checksum.to_le_bytes());
 }
 
+/// The same blocks with right checksums, for fuzzing.
+pub(crate) fn mended(bytes: &[u8], header: &SegmentHeader) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes.chunks_exact_mut(INDEX_BLOCK_BYTES).for_each(|block| put_checksum(block, header.seed()));
+    bytes
+}
+
 /// The index in `bytes`, if it is whole and belongs to the segment with this header.
 pub(crate) fn decode(bytes: &[u8], header: &SegmentHeader) -> Option<Index> {
     let (blocks, []) = bytes.as_chunks::<INDEX_BLOCK_BYTES>() else { return None };
@@ -148,11 +155,18 @@ fn makes_sense(index: &Index, base: Position) -> bool {
             && pair[0].offset < pair[1].offset
             && pair[0].stamp <= pair[1].stamp
     };
-    let begins = index.entries.first().is_none_or(|entry| entry.position == base);
+    let begins = index
+        .entries
+        .first()
+        .is_none_or(|entry| entry.position == base && entry.offset >= SEGMENT_HEADER_BYTES);
     let ends = index.entries.last().is_none_or(|entry| {
         entry.position < index.end && entry.offset < index.end_offset && entry.stamp <= index.stamp
     });
-    begins && ends && index.end_offset >= SEGMENT_HEADER_BYTES && index.entries.windows(2).all(rises)
+    begins
+        && ends
+        && index.end >= base
+        && index.end_offset >= SEGMENT_HEADER_BYTES
+        && index.entries.windows(2).all(rises)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -37,6 +37,7 @@ mod error;
 mod files;
 mod flush;
 mod frame;
+pub mod fuzz;
 mod handoff;
 mod index;
 mod index_file;

@@ -14,7 +14,7 @@ use crate::error::{Defect, ReadError};
 use crate::files::{Files, Place};
 use crate::frame::{Header, Kind};
 use crate::limits::{FRAME_HEADER_BYTES, PAGE_READ_BYTES_MIN, READ_BYTES, SEGMENT_HEADER_BYTES};
-use crate::position::{Epoch, Position};
+use crate::position::Position;
 use crate::read::{damaged, defect, io_error};
 use crate::record_batch;
 use crate::scan::Chain;
@@ -131,7 +131,7 @@ impl Reader<'_> {
     }
 
     fn cursor(&self, place: Place) -> Cursor {
-        let chain = Chain { log: self.files.home.log, next: place.position, epoch: Epoch::default() };
+        let chain = Chain { log: self.files.home.log, next: place.position, epoch: place.epoch };
         Cursor { place, chain }
     }
 

@@ -372,7 +372,7 @@ impl<'a> Reader<'a> {
         let file = &files[index];
         let mut window = file.window()?;
         let header = self.header(file, &mut window)?;
-        let epoch = before.map_or(Epoch::default(), |chain| chain.epoch);
+        let epoch = before.map_or(header.epoch, |chain| chain.epoch.max(header.epoch));
         let chain = Chain { log: self.home.log, next: file.segment.base, epoch };
         let mut scan = Scan::new(window, &header, chain);
         let mut unvouched = VecDeque::new();
