@@ -1,5 +1,6 @@
 //! Figures for metrics and for looking, read without stopping anybody for long.
 
+use trifid_base_log::DirStats;
 use trifid_stream_model::names::{StreamName, Tenant};
 
 /// Publishes refused, by reason.
@@ -180,6 +181,8 @@ pub struct BrokerStats {
     pub tail_bytes: (usize, usize),
     /// Bytes of memory streams, and their bound.
     pub memory_bytes: (usize, usize),
+    /// What the committer of the data directory has done, if there is one.
+    pub committer: Option<DirStats>,
 }
 
 /// Whether the broker can do its work.

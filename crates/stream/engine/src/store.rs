@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use trifid_base_log::{
-    AppendError, CompactError, Compacted, DataDir, Disk, Dropped, Durable, Log, LogId, LogOptions, OpenMode,
-    Position, ReadError, Recovered, Recovery, RemoveError, Replay, ReplayFrom, Rewrite, SegmentInfo, Stats,
-    Ticket,
+    AppendError, CompactError, Compacted, DataDir, DirStats, Disk, Dropped, Durable, Log, LogId, LogOptions,
+    OpenMode, Position, ReadError, Recovered, Recovery, RemoveError, Replay, ReplayFrom, Rewrite,
+    SegmentInfo, Stats, Ticket,
 };
 use trifid_stream_model::spec::StreamSpec;
 
@@ -56,6 +56,11 @@ impl Dir {
         replay: &mut dyn Replay,
     ) -> Result<(Recovered, Recovery), trifid_base_log::OpenError> {
         self.dir.recover_with(id, settings, from, replay)
+    }
+
+    /// What the committer has done.
+    pub(crate) fn stats(&self) -> DirStats {
+        self.dir.stats()
     }
 
     /// The logs that are there.

@@ -434,6 +434,7 @@ impl Streams {
             refused: self.room.process().refused(),
             tail_bytes: (self.room.tails.used(), self.room.tails.limit()),
             memory_bytes: (self.room.memory.used(), self.room.memory.limit()),
+            committer: self.dir.as_ref().map(|dir| dir.stats()),
         }
     }
 

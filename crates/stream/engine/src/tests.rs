@@ -116,6 +116,34 @@ fn a_killed_process_loses_nothing_of_a_periodic_stream() {
     assert_eq!(read_all(&rig.shard("s"), 0).len(), 50);
 }
 
+/// Publishes to a periodic stream and cuts the power: what is left is the beginning of what was published, and the
+/// producer goes on from there.
+#[test]
+fn a_power_cut_leaves_the_beginning_of_a_periodic_stream() {
+    let mut left = std::collections::BTreeSet::new();
+    for seed in 0..60 {
+        let disk = SimDisk::new();
+        let rig = Rig::with(Some(disk.clone()), |options| options.logs.segment_bytes = 6 << 10);
+        let durability = Durability::Periodic { interval_ms: 60_000 };
+        let shard = rig.create("s", spec(durability)).shards()[0].clone();
+        let batch = |n: u32| batch_at(START_MS, &[&n.to_be_bytes().repeat(40)], Some((1, 0, n as i32)));
+        // Segments that are full are flushed; how much of the last is there, the seed decides.
+        (0..70).for_each(|n| assert_eq!(put(&shard, checked(&batch(n))), u64::from(n)));
+        let rig = Rig::with(Some(disk.power_cut(seed)), |_| {});
+        let shard = rig.shard("s");
+        let found = read_all(&shard, 0);
+        let whole = (0..70_u32).map(|n| (u64::from(n), n.to_be_bytes().repeat(40)));
+        assert!(found.iter().cloned().eq(whole.take(found.len())), "seed {seed}");
+        let next = found.len() as u32;
+        if next > 0 {
+            assert!(publish(&shard, checked(&batch(next - 1))).unwrap().duplicate, "seed {seed}");
+        }
+        assert_eq!(put(&shard, checked(&batch(next))), u64::from(next), "seed {seed}");
+        left.insert(next);
+    }
+    assert!(left.len() > 1, "the cuts left always the same: {left:?}");
+}
+
 /// Without the flush the same check must fail: else it would not notice one that is missing.
 #[test]
 fn a_disk_that_lies_is_noticed() {
@@ -217,6 +245,52 @@ fn retention_drops_whole_segments_and_tells_who_read_them() {
     drop((slow, shard));
     let rig = rig.reopen(SimDisk::kill);
     assert_eq!(rig.shard("s").start_offset(), 200);
+}
+
+#[test]
+fn a_stream_that_is_deleted_under_load_is_gone_and_begins_anew() {
+    for durability in [Durability::Memory, Durability::OnCommit] {
+        let rig = Rig::on_disk();
+        let shard = rig.create("s", spec(durability)).shards()[0].clone();
+        std::thread::scope(|scope| {
+            let publisher = scope.spawn(|| {
+                loop {
+                    match publish(&shard, values(&[b"x"])) {
+                        // Taken, and then deleted: that is told or not, as it comes.
+                        Ok(published) => drop(published.ack.wait()),
+                        Err(error) => return error,
+                    }
+                }
+            });
+            let subscriber = scope.spawn(|| {
+                let mut cursor = shard.subscribe(Start::Earliest, Policy::Block, 0).unwrap();
+                loop {
+                    let step = crate::wait::block_on(std::future::poll_fn(|cx| cursor.poll_next(cx, 4000)));
+                    let step = match step {
+                        Step::NeedsDisk => cursor.read_page(4000),
+                        step => Ok(step),
+                    };
+                    // A page may be read while the files go.
+                    if !matches!(step, Ok(Step::Batches(_) | Step::Lost { .. }) | Err(_)) {
+                        return step.unwrap();
+                    }
+                }
+            });
+            while shard.end_offset() < 50 {
+                std::thread::yield_now();
+            }
+            rig.broker.delete(&rig.tenant(), &name("s")).unwrap();
+            assert_eq!(publisher.join().unwrap(), PublishError::Deleted);
+            assert!(matches!(subscriber.join().unwrap(), Step::Gone));
+        });
+        let again = rig.create("s", spec(durability));
+        assert_eq!((put(&again.shards()[0], values(&[b"new"])), again.shards()[0].start_offset()), (0, 0));
+        drop((shard, again));
+        let rig = rig.reopen(SimDisk::kill);
+        assert!(rig.broker.health().orphans.is_empty());
+        let left = if durability.is_durable() { 1 } else { 0 };
+        assert_eq!(read_all(&rig.shard("s"), 0).len(), left);
+    }
 }
 
 /// Publishers and subscribers at once: everybody sees the same, in the order of offsets, and each publisher's

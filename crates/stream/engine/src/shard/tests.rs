@@ -164,6 +164,30 @@ fn a_durable_shard_reads_what_left_the_memory() {
 }
 
 #[test]
+fn a_time_is_found_on_the_disk_as_in_memory() {
+    let mut noise = fastrand::Rng::with_seed(3);
+    let times: Vec<i64> = (0..150).map(|n| START_MS + n * 10 + noise.i64(-40..40)).collect();
+    let found = ALL.map(|durability| {
+        let (_rig, shard) = shard_of(durability);
+        for (n, ms) in times.iter().enumerate() {
+            let value = (n as u32).to_be_bytes().repeat(60);
+            put(&shard, checked(&batch_at(*ms, &[&value, b"second"], None)));
+        }
+        if durability.is_durable() {
+            assert!(matches!(shard.try_fetch_tail(0, 1), Tail::NeedsDisk));
+        }
+        let asked = (-5..160).map(|n| START_MS + n * 10 + 3);
+        asked.map(|ms| (ms, shard.offset_for_time(ms).unwrap())).collect::<Vec<_>>()
+    });
+    for (ms, answer) in &found[0] {
+        let first = times.iter().position(|time| time >= ms);
+        assert_eq!(*answer, first.map(|at| (at as u64 * 2, times[at])), "{ms}");
+    }
+    assert_eq!(found[0], found[1]);
+    assert_eq!(found[0], found[2]);
+}
+
+#[test]
 fn a_memory_stream_keeps_so_many_bytes_and_so_long() {
     let rig = Rig::memory();
     let retained =
