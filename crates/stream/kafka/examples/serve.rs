@@ -3,6 +3,8 @@
 //! ```text
 //! cargo run -p trifid-stream-kafka --example serve -- --listen 127.0.0.1:9092 [--dir DIR] [--tokens FILE]
 //! ```
+//!
+//! `RUST_LOG=debug` tells why connections were closed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ fn args() -> Result<Args, String> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let wanted = tracing_subscriber::EnvFilter::from_default_env();
+    tracing_subscriber::fmt().with_env_filter(wanted).with_writer(std::io::stderr).init();
     let args = args()?;
     let mut engine = match &args.dir {
         None => EngineOptions::memory(),

@@ -181,7 +181,7 @@ fn join_group(v: i16) -> JoinGroupRequest {
         .with_metadata(Bytes::from_static(b"subscription"));
     let request = JoinGroupRequest::default()
         .with_group_id(group("g"))
-        .with_session_timeout_ms(10_000)
+        .with_session_timeout_ms(1000)
         .with_protocol_type(s("consumer"))
         .with_protocols(vec![protocol.clone(), protocol.with_name(s("sticky"))]);
     let request = if v >= 1 { request.with_rebalance_timeout_ms(20) } else { request };

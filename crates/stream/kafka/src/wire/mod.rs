@@ -24,9 +24,6 @@ pub(crate) enum Malformed {
     /// It ends before a value does.
     #[error("a value passes the end of the request")]
     Short,
-    /// There are bytes left.
-    #[error("{0} bytes follow the request")]
-    Surplus(usize),
     /// A length or count is negative where that has no meaning.
     #[error("a length is negative")]
     Negative,

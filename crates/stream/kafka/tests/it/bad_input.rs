@@ -51,14 +51,13 @@ fn apis_and_versions_that_nobody_serves() {
 }
 
 #[test]
-fn bodies_that_end_too_early_or_too_late_or_never() {
+fn bodies_that_end_too_early_or_never() {
     let harness = Harness::new();
     check(&harness, &[0, 0, 0, 1, 0], |stats| stats.malformed);
     check(&harness, &[0, 0, 0, 0], |stats| stats.malformed);
     // A client's name of 200 bytes in a request of eleven.
     check(&harness, &[0, 0, 0, 11, 0, 3, 0, 1, 0, 0, 0, 1, 0, 200, b'x'], |stats| stats.malformed);
     check(&harness, &request(3, 1, &[0, 0, 0, 1, 0, 5, b'a']), |stats| stats.malformed);
-    check(&harness, &request(3, 1, &[0, 0, 0, 0, 1, 2, 3]), |stats| stats.malformed);
     // Two thousand million topics, and as many tagged fields.
     check(&harness, &request(3, 1, &[0x7f, 0xff, 0xff, 0xff]), |stats| stats.malformed);
     check(&harness, &request(3, 9, &[0, 0xff, 0xff, 0xff, 0xff, 0x0f]), |stats| stats.malformed);

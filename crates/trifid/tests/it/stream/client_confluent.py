@@ -145,6 +145,7 @@ def records(client, name):
     for message in got:
         by_key.setdefault(message.key(), set()).add(message.partition())
     check("partitions of one key", {len(places) for places in by_key.values()}, {1})
+    consumer.commit(asynchronous=False)
     consumer.close()
     ok("records with keys, headers and every compression, read from the beginning")
 
