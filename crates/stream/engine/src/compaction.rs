@@ -95,10 +95,14 @@ impl Compaction {
         }))
     }
 
-    /// Works on about so many bytes; answers whether it is done.
-    pub(crate) fn step(&mut self, log: &ShardLog, now_ms: i64, bytes: usize) -> Result<bool, CompactError> {
-        let mut left = bytes as u64;
-        loop {
+    /// Works on about so many bytes as are left, and takes them off; answers whether it is done.
+    pub(crate) fn step(
+        &mut self,
+        log: &ShardLog,
+        now_ms: i64,
+        left: &mut usize,
+    ) -> Result<bool, CompactError> {
+        while *left > 0 {
             let used = match &mut self.phase {
                 Phase::Mapping(next) if *next >= self.done.to => {
                     self.phase = Phase::Rewriting(self.segments(log)?);
@@ -113,11 +117,9 @@ impl Compaction {
                     Some(base) => self.rewrite(log, base, now_ms)?,
                 },
             };
-            left = left.saturating_sub(used.max(1));
-            if left == 0 {
-                return Ok(false);
-            }
+            *left = left.saturating_sub(usize::try_from(used).unwrap_or(usize::MAX).max(1));
         }
+        Ok(false)
     }
 
     pub(crate) fn done(&self) -> Done {

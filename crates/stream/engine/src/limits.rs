@@ -59,6 +59,14 @@ pub const PRODUCER_BATCHES: usize = 5;
 pub(crate) const PRODUCER_IDS_BLOCK: i64 = 1000;
 /// Bytes appended to a shard between two snapshots of its producers: what an opening has to read again.
 pub(crate) const SNAPSHOT_BYTES: u64 = 64 << 20;
+/// The smallest segment that a stream's retention leads to, in bytes.
+pub(crate) const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+/// Segments of compacted streams, in bytes.
+pub(crate) const SEGMENT_BYTES_COMPACTED: u64 = 16 << 20;
+/// Segments of the broker's own streams, in bytes.
+pub(crate) const SEGMENT_BYTES_INTERNAL: u64 = 4 << 20;
+/// Threads that open shards at the start.
+pub(crate) const OPENERS_MAX: usize = 8;
 /// Records of the catalogue beyond twice the streams, after which it is written anew.
 pub(crate) const CATALOGUE_SLACK: usize = 1000;
 /// Bytes that a page from the log holds at most, unless one batch is larger.
@@ -67,7 +75,7 @@ pub const PAGE_BYTES_MAX: usize = 1 << 20;
 pub(crate) const ENTRY_BYTES: usize = 128;
 /// What a compaction needs per key, in bytes.
 pub(crate) const KEY_BYTES: usize = 48;
-/// Bytes that a compaction reads or writes before others get their turn.
+/// Bytes that all compactions together read or write before the rest of the background work gets its turn.
 pub(crate) const COMPACTION_STEP_BYTES: usize = 16 << 20;
 /// How long a shard is left alone after a compaction of it failed, in milliseconds.
 pub(crate) const COMPACTION_RETRY_MS: i64 = 60_000;

@@ -1,9 +1,11 @@
 //! Opening and beginning the shards of a stream.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::io::ErrorKind;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trifid_base_log::{Frame, LogId, Position, Progress, Replay, ReplayFrom};
 use trifid_stream_model::batch::BatchHeader;
@@ -11,12 +13,12 @@ use trifid_stream_model::batch::BatchHeader;
 use crate::catalogue::{Catalogue, Listed};
 use crate::checked::claim;
 use crate::error::{CreateError, OpenError};
-use crate::limits::Limits;
+use crate::limits::{Limits, OPENERS_MAX};
 use crate::producers::Producers;
 use crate::room::Room;
 use crate::shard::{Beginning, Core, Shard};
 use crate::snapshot;
-use crate::store::{CATALOGUE, Dir, ShardLog, log_id, settings};
+use crate::store::{CATALOGUE, Dir, ShardLog, log_id};
 use crate::streams::streams_of;
 
 /// What waits for the disk is bounded by admission; the logs' own bound stands behind it, and is never met in
@@ -70,8 +72,45 @@ pub(crate) struct Opening<'a> {
 }
 
 impl Opening<'_> {
+    /// The shards of all streams that were there before, in the order of the list. Several threads read at
+    /// once; the first failure ends it.
+    pub(crate) fn reopen_all(
+        &self,
+        listed: &[Listed],
+        found: &Found,
+    ) -> Result<Vec<Vec<Arc<Shard>>>, OpenError> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut opened = Vec::new();
+            while let Some(stream) = listed.get(next.fetch_add(1, Ordering::Relaxed)) {
+                match self.reopen(stream, found) {
+                    Ok(shards) => opened.push((stream.id, shards)),
+                    Err(error) => {
+                        next.store(listed.len(), Ordering::Relaxed);
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(opened)
+        };
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = cores.min(OPENERS_MAX).min(listed.len()).max(1);
+        let opened = std::thread::scope(|scope| {
+            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let joined = helpers.into_iter().map(|helper| match helper.join() {
+                Ok(opened) => opened,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            std::iter::once(own).chain(joined).collect::<Result<Vec<_>, _>>()
+        })?;
+        // By number, as the list is.
+        let by_id: BTreeMap<u64, Vec<Arc<Shard>>> = opened.into_iter().flatten().collect();
+        Ok(by_id.into_values().collect())
+    }
+
     /// The shards of a stream that was there before.
-    pub(crate) fn reopen(&self, listed: &Listed, found: &Found) -> Result<Vec<Arc<Shard>>, OpenError> {
+    fn reopen(&self, listed: &Listed, found: &Found) -> Result<Vec<Arc<Shard>>, OpenError> {
         (0..listed.spec.shards).map(|index| self.reopen_shard(listed, index, found)).collect()
     }
 
@@ -120,7 +159,7 @@ impl Opening<'_> {
         listed: &Listed,
         index: u32,
     ) -> Result<Arc<Shard>, trifid_base_log::OpenError> {
-        let (id, settings) = (log_id(listed.id, index), settings(&listed.spec));
+        let (id, settings) = (log_id(listed.id, index), dir.settings(&listed.spec));
         let max = self.room.limits.producers_max;
         let snapshot = dir.read_producers(id).and_then(|bytes| snapshot::decode(&bytes, max));
         let mut replay = Producing::new(label(listed, index), self.room.now_ms(), Producers::new(max, false));

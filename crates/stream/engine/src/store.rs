@@ -16,9 +16,10 @@ use trifid_base_log::{
     OpenMode, Position, ReadError, Recovered, Recovery, RemoveError, Replay, ReplayFrom, Rewrite,
     SegmentInfo, Stats, Ticket,
 };
-use trifid_stream_model::spec::StreamSpec;
+use trifid_stream_model::spec::{StreamKind, StreamSpec};
 
 use crate::error::FetchError;
+use crate::limits::{SEGMENT_BYTES_COMPACTED, SEGMENT_BYTES_INTERNAL, SEGMENT_BYTES_MIN};
 use crate::shard::{Entries, Entry};
 
 /// The catalogue's log.
@@ -38,6 +39,7 @@ pub(crate) fn stream_of(log: LogId) -> u64 {
 /// A data directory that this broker owns.
 pub(crate) struct Dir {
     dir: DataDir,
+    segment_bytes: u64,
 }
 
 impl Dir {
@@ -45,7 +47,13 @@ impl Dir {
         disk: Arc<dyn Disk>,
         options: trifid_base_log::Options,
     ) -> Result<Self, trifid_base_log::OpenError> {
-        Ok(Dir { dir: DataDir::open(disk, options)? })
+        let segment_bytes = options.segment_bytes;
+        Ok(Dir { dir: DataDir::open(disk, options)?, segment_bytes })
+    }
+
+    /// How the log of a shard is kept.
+    pub(crate) fn settings(&self, spec: &StreamSpec) -> LogOptions {
+        settings(spec, self.segment_bytes)
     }
 
     pub(crate) fn recover(
@@ -139,15 +147,23 @@ fn remove_file(disk: &Arc<dyn Disk>, path: &Path) -> io::Result<()> {
     }
 }
 
-/// How the log of a shard is kept.
-pub(crate) fn settings(spec: &StreamSpec) -> LogOptions {
+/// How the log of a shard is kept. Whole segments are dropped and compacted, and room for a whole one is
+/// asked for at once: so they are small where little is kept.
+fn settings(spec: &StreamSpec, segment_bytes: u64) -> LogOptions {
     let durability = match spec.durability.interval() {
         Some(interval) => {
             trifid_base_log::Durability::Periodic { interval: interval.max(Duration::from_millis(1)) }
         }
         None => trifid_base_log::Durability::OnCommit,
     };
-    LogOptions { durability, ..LogOptions::default() }
+    let by_retention = spec.retention_bytes.map_or(u64::MAX, |bytes| (bytes / 4).max(SEGMENT_BYTES_MIN));
+    let by_use = match spec.kind {
+        StreamKind::Internal => SEGMENT_BYTES_INTERNAL,
+        StreamKind::Events | StreamKind::DeadLetter if spec.compact => SEGMENT_BYTES_COMPACTED,
+        StreamKind::Events | StreamKind::DeadLetter => u64::MAX,
+    };
+    let segment_bytes = Some(segment_bytes.min(by_retention).min(by_use));
+    LogOptions { durability, segment_bytes, ..LogOptions::default() }
 }
 
 /// Batches from the disk.
@@ -232,5 +248,21 @@ fn unread(error: ReadError) -> FetchError {
         ReadError::Damaged { file, offset, .. } => FetchError::Damaged { file, at: offset },
         ReadError::Io { source, .. } => FetchError::Io(source),
         error => FetchError::Io(io::Error::other(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_as_large_as_their_use() {
+        let bytes = |spec: StreamSpec| settings(&spec, 64 << 20).segment_bytes.unwrap();
+        let kept = |bytes| StreamSpec { retention_bytes: Some(bytes), ..StreamSpec::default() };
+        assert_eq!(bytes(StreamSpec::default()), 64 << 20);
+        assert_eq!([1 << 40, 100 << 20, 1 << 20].map(|b| bytes(kept(b))), [64 << 20, 25 << 20, 1 << 20]);
+        assert_eq!(bytes(StreamSpec { compact: true, ..kept(1 << 40) }), SEGMENT_BYTES_COMPACTED);
+        let internal = StreamSpec { kind: StreamKind::Internal, ..StreamSpec::default() };
+        assert_eq!(bytes(internal), SEGMENT_BYTES_INTERNAL);
     }
 }

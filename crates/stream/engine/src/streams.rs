@@ -13,11 +13,11 @@ use trifid_stream_model::spec::{SpecError, StreamSpec};
 
 use crate::catalogue::{Catalogue, Listed};
 use crate::error::{CreateError, DeleteError, OpenError, UnknownStream};
-use crate::limits::SHARDS_MAX;
+use crate::limits::{COMPACTION_STEP_BYTES, SHARDS_MAX};
 use crate::open::{self, Opening};
 use crate::options::{CreatePolicy, Options};
 use crate::room::Room;
-use crate::shard::Shard;
+use crate::shard::{Shard, Turn};
 use crate::stats::{BrokerStats, Health, TenantStats};
 use crate::store::{Dir, log_id, stream_of};
 use crate::stream::Stream;
@@ -126,8 +126,9 @@ impl Streams {
         let mut map = Map::default();
         let found = dir.as_ref().map(|dir| open::sort_out(dir, &catalogue)).transpose()?.unwrap_or_default();
         let opening = Opening { room: &room, dir: dir.as_ref() };
-        for listed in catalogue.streams() {
-            let shards = opening.reopen(&listed, &found)?;
+        let listed = catalogue.streams();
+        let opened = opening.reopen_all(&listed, &found)?;
+        for (listed, shards) in listed.into_iter().zip(opened) {
             map.insert(Stream::new(listed, shards, catalogue.installation()));
         }
         tracing::info!(streams = map.streams, shards = map.shards, "streams are open");
@@ -382,9 +383,10 @@ impl Streams {
     pub(crate) fn tick(&self, now_ms: i64) {
         let streams = self.all();
         let fair = self.fair_share(&streams);
+        let mut turn = Turn { now_ms, fair, compaction_bytes: COMPACTION_STEP_BYTES };
         for stream in &streams {
             for shard in stream.shards() {
-                if let Err(problem) = shard.tend(&stream.spec(), self.dir.as_deref(), fair, now_ms) {
+                if let Err(problem) = shard.tend(&stream.spec(), self.dir.as_deref(), &mut turn) {
                     self.note(problem);
                 }
             }

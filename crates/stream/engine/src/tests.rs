@@ -262,8 +262,8 @@ fn a_stream_that_is_deleted_under_load_is_gone_and_begins_anew() {
                     }
                 }
             });
-            let subscriber = scope.spawn(|| {
-                let mut cursor = shard.subscribe(Start::Earliest, Policy::Block, 0).unwrap();
+            let mut cursor = shard.subscribe(Start::Earliest, Policy::Block, 0).unwrap();
+            let subscriber = scope.spawn(move || {
                 loop {
                     let step = crate::wait::block_on(std::future::poll_fn(|cx| cursor.poll_next(cx, 4000)));
                     let step = match step {

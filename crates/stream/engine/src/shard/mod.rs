@@ -45,6 +45,7 @@ use waiters::{Waiters, wake};
 pub use fetch::{Beyond, Fetched, Tail};
 pub use publish::Published;
 pub use ring::{Entries, Entry};
+pub(crate) use upkeep::Turn;
 
 /// One shard of a stream.
 pub struct Shard {

@@ -7,7 +7,7 @@ use trifid_stream_model::spec::StreamSpec;
 
 use super::{Core, Shard, State};
 use crate::compaction::Compaction;
-use crate::limits::{COMPACTION_RETRY_MS, COMPACTION_STEP_BYTES, SNAPSHOT_BYTES, UPKEEP_EVERY_MS};
+use crate::limits::{COMPACTION_RETRY_MS, SNAPSHOT_BYTES, UPKEEP_EVERY_MS};
 use crate::snapshot;
 use crate::store::{Dir, ShardLog};
 
@@ -27,6 +27,16 @@ pub(crate) struct Marks {
     pub(super) was_full: bool,
 }
 
+/// One round of looking after all shards.
+pub(crate) struct Turn {
+    /// Milliseconds of the broker's clock.
+    pub(crate) now_ms: i64,
+    /// What a memory stream may keep, while memory is short.
+    pub(crate) fair: Option<usize>,
+    /// What compactions may still read and write in this round.
+    pub(crate) compaction_bytes: usize,
+}
+
 impl Marks {
     pub(super) fn cleaned_to(cleaned: u64) -> Self {
         Marks { cleaned, ..Marks::default() }
@@ -34,28 +44,21 @@ impl Marks {
 }
 
 impl Shard {
-    /// Looks after the shard, not more often than needed. `fair` is what a memory stream may keep while
-    /// memory is short.
-    pub(crate) fn tend(
-        &self,
-        spec: &StreamSpec,
-        dir: Option<&Dir>,
-        fair: Option<usize>,
-        now_ms: i64,
-    ) -> Result<(), String> {
-        let is_due = self.core.is_due(now_ms);
+    /// Looks after the shard, not more often than needed.
+    pub(crate) fn tend(&self, spec: &StreamSpec, dir: Option<&Dir>, turn: &mut Turn) -> Result<(), String> {
+        let is_due = self.core.is_due(turn.now_ms);
         match (&self.log, dir) {
             (Some(log), Some(dir)) => {
                 if is_due {
                     self.core.cool_down();
-                    self.retain(log, spec, now_ms)?;
+                    self.retain(log, spec, turn.now_ms)?;
                     self.snapshot_after(log, dir, SNAPSHOT_BYTES)?;
                 }
-                self.compact(log, dir, spec, is_due, now_ms)
+                self.compact(log, dir, spec, is_due, turn)
             }
             _ => {
                 if is_due {
-                    self.core.retain_in_memory(fair, now_ms);
+                    self.core.retain_in_memory(turn.fair, turn.now_ms);
                 }
                 Ok(())
             }
@@ -122,12 +125,12 @@ impl Shard {
         dir: &Dir,
         spec: &StreamSpec,
         is_due: bool,
-        now_ms: i64,
+        turn: &mut Turn,
     ) -> Result<(), String> {
         let mut running = self.compaction.lock();
         let told = |error: CompactError| format!("compaction of {} failed: {error}", self.core.label);
         let Marks { cleaned, compact_after_ms, .. } = self.core.state.lock().upkeep;
-        if running.is_none() && spec.compact && is_due && now_ms >= compact_after_ms {
+        if running.is_none() && spec.compact && is_due && turn.now_ms >= compact_after_ms {
             let begun =
                 Compaction::begin(log, cleaned, &self.core.room).map_err(|error| told(error.into()))?;
             *running = begun.map(Box::new);
@@ -137,7 +140,7 @@ impl Shard {
             }
         }
         let Some(compaction) = &mut *running else { return Ok(()) };
-        match compaction.step(log, now_ms, COMPACTION_STEP_BYTES) {
+        match compaction.step(log, turn.now_ms, &mut turn.compaction_bytes) {
             Ok(false) => Ok(()),
             Ok(true) => {
                 let done = compaction.done();
@@ -150,7 +153,8 @@ impl Shard {
             }
             // It begins anew after a while.
             Err(error) => {
-                self.core.state.lock().upkeep.compact_after_ms = now_ms.saturating_add(COMPACTION_RETRY_MS);
+                self.core.state.lock().upkeep.compact_after_ms =
+                    turn.now_ms.saturating_add(COMPACTION_RETRY_MS);
                 *running = None;
                 Err(told(error))
             }
