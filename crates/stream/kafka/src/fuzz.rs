@@ -38,7 +38,8 @@ pub fn requests(data: &[u8]) {
     });
 }
 
-fn worker() -> Option<Rc<Worker>> {
+/// A worker over a broker in memory.
+pub(crate) fn worker() -> Option<Rc<Worker>> {
     let options = EngineOptions {
         create: CreatePolicy { auto_create: true, spec: StreamSpec::memory(1) },
         limits: Limits { streams_max: 16, ..Limits::default() },

@@ -220,3 +220,63 @@ impl Producing {
 fn signed(offset: u64) -> i64 {
     i64::try_from(offset).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use trifid_stream_engine::Tail;
+    use trifid_stream_model::batch::{BatchBuilder, BuildOptions, RecordData};
+    use trifid_stream_model::names::{StreamName, Tenant};
+
+    use super::*;
+    use crate::api::Session;
+    use crate::fuzz::worker;
+    use crate::samples::framed;
+
+    fn request(value: &[u8]) -> Bytes {
+        use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
+        use kafka_protocol::messages::{ApiKey, ProduceRequest, TopicName};
+        use kafka_protocol::protocol::{Encodable as _, StrBytes};
+        let mut builder = BatchBuilder::new(BuildOptions::default());
+        builder.append(&RecordData { value: Some(value), ..RecordData::default() }).unwrap();
+        let records = builder.finish(None).unwrap();
+        let topic = TopicProduceData::default()
+            .with_name(TopicName(StrBytes::from_static_str("orders")))
+            .with_partition_data(vec![PartitionProduceData::default().with_records(records)]);
+        let mut body = BytesMut::new();
+        let request =
+            ProduceRequest::default().with_transactional_id(None).with_acks(-1).with_topic_data(vec![topic]);
+        request.encode(&mut body, 9).unwrap();
+        framed(ApiKey::Produce, 9, &body)
+    }
+
+    #[test]
+    fn the_batch_of_a_large_request_is_not_copied_in_nor_out() {
+        let worker = worker().unwrap();
+        let address = ([127, 0, 0, 1], 9092).into();
+        let mut session = Session::new(&worker, address, address);
+        let frame = request(&[7; 100_000]);
+        let place = frame.as_ptr_range();
+        let mut started = session.start(frame, &worker);
+        let answer = started.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(answer, Poll::Ready(Answer::Produced(_))));
+        let name = StreamName::new("orders").unwrap();
+        let stream = worker.shared.broker.stream(&Tenant::default(), &name).unwrap();
+        let Tail::Batches(found) = stream.shards()[0].try_fetch_tail(0, 1) else { panic!("nothing there") };
+        let stored = &found.batches[0].bytes;
+        assert!(place.contains(&stored.as_ptr()), "stored where it was read");
+
+        let wanted = crate::wire::fetch::Given {
+            topic: crate::wire::fetch::Topic::Name(Bytes::from_static(b"orders")),
+            index: 0,
+            code: 0,
+            end: 1,
+            start: 0,
+            batches: vec![stored.clone()],
+        };
+        let mut pieces = Vec::new();
+        crate::wire::fetch::write(&mut BytesMut::new(), 12, 1, 0, &[wanted], |piece| pieces.push(piece));
+        assert!(pieces.iter().any(|piece| piece.as_ptr() == stored.as_ptr()), "and sent from there");
+    }
+}

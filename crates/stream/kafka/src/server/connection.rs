@@ -216,6 +216,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut moved = false;
         while self.last.is_none() && self.may_begin() {
             let Some(frame) = self.next_frame() else { break };
+            self.enlisted.has_asked();
             match self.session.start(frame, &self.worker) {
                 Started::Postponed(frame) if !self.queue.is_empty() => {
                     self.postponed = Some(frame);
@@ -262,12 +263,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Writes what the client takes. Answers whether that made room for more.
     fn flush(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
-        let was_full = self.outbox.len() >= UNWRITTEN_BYTES_MAX;
+        let before = self.outbox.len();
         if let Poll::Ready(done) = self.outbox.poll_flush(&mut self.stream, cx) {
             done.map_err(End::Broken)?;
             self.held.clear();
         }
-        Ok(was_full && self.outbox.len() < UNWRITTEN_BYTES_MAX)
+        let after = self.outbox.len();
+        if after < before {
+            self.enlisted.has_read();
+        }
+        Ok(before >= UNWRITTEN_BYTES_MAX && after < UNWRITTEN_BYTES_MAX)
     }
 
     /// Ends the connection once there is nothing left that it should still do.

@@ -64,7 +64,7 @@ impl Outbox {
         }
     }
 
-    /// Writes until there is nothing left or the client does not read. Answers how many bytes went out.
+    /// Writes until there is nothing left or the client does not read.
     pub(crate) fn poll_flush<S: AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,

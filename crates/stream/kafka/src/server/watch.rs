@@ -157,8 +157,18 @@ pub(crate) struct Enlisted {
 }
 
 impl Enlisted {
-    /// The connection waits for the rest of a request, or no longer does. Repeating it changes nothing, save that
-    /// `moved` says that a part came.
+    /// A request came whole: what is waited for from here on is waited for anew.
+    pub(crate) fn has_asked(&self) {
+        self.link.request.set(None);
+        self.link.idle.set(None);
+    }
+
+    /// The client read something.
+    pub(crate) fn has_read(&self) {
+        self.link.answer.set(None);
+    }
+
+    /// The connection waits for the rest of a request, or no longer does. Repeating it changes nothing.
     pub(crate) fn awaits_request(&self, waits: bool) {
         self.note(&self.link.request, waits);
     }
@@ -226,6 +236,21 @@ mod tests {
         assert_eq!(steps_until_cut(|link| link.awaits_request(true)), (3, Some(Overdue::Request)));
         assert_eq!(steps_until_cut(|link| link.awaits_reader(true)), (2, Some(Overdue::Answer)));
         assert_eq!(steps_until_cut(|link| link.is_idle(false)), (0, None));
+    }
+
+    #[test]
+    fn who_goes_on_asking_and_reading_is_not_overdue() {
+        let watch = Rc::new(Watch::default());
+        let enlisted = watch.enlist();
+        for _ in 0..20 {
+            enlisted.has_asked();
+            enlisted.has_read();
+            enlisted.awaits_request(true);
+            enlisted.awaits_reader(true);
+            enlisted.is_idle(true);
+            watch.step(&DEADLINES, &|overdue| panic!("{overdue:?}"));
+        }
+        assert_eq!(enlisted.link.order(Waker::noop()), Order::Serve);
     }
 
     #[test]

@@ -131,12 +131,14 @@ impl Worker {
             Order::Finish | Order::Cut => Poll::Ready(()),
         });
         let accepted = tokio::select! {
-            accepted = tokio::time::timeout(limit, tls.accept(stream)) => accepted,
+            accepted = tokio::time::timeout(limit, tls.accept(stream).into_fallible()) => accepted,
             () = ordered => return,
         };
         match accepted {
             Ok(Ok(stream)) => Connection::new(stream, enlisted, session, self).await,
-            Ok(Err(_)) | Err(_) => self.counts().tls_failures.bump(),
+            // The socket closes after the count, so that whoever sees the one finds the other.
+            Ok(Err((_, _stream))) => self.counts().tls_failures.bump(),
+            Err(_) => self.counts().tls_failures.bump(),
         }
     }
 
