@@ -167,12 +167,35 @@ impl Cache {
     }
 
     fn write_one(self: &Arc<Self>, op: &Op) -> Result<Written, CacheError> {
-        let mut batch = self.batch(std::slice::from_ref(op))?;
-        match batch.results.pop() {
-            Some(Ok(Done::Changed(revision))) => Ok(Written { revision, ack: batch.ack }),
+        self.check_open(std::slice::from_ref(op))?;
+        let (result, ack) = match &self.journal {
+            None => {
+                let mut wakers = Wakers::new();
+                let result = self.apply_now(op, &mut wakers);
+                self.evict_in_memory(&mut wakers);
+                wakers.into_iter().for_each(std::task::Waker::wake);
+                (Some(result), WriteAck::ready())
+            }
+            Some(journal) => {
+                let mut batch = self.batch_durably(journal, std::slice::from_ref(op))?;
+                (batch.results.pop(), batch.ack)
+            }
+        };
+        match result {
+            Some(Ok(Done::Changed(revision))) => Ok(Written { revision, ack }),
             Some(Err(error)) => Err(error),
             Some(Ok(Done::Missing | Done::Found(_))) | None => Err(CacheError::Failed),
         }
+    }
+
+    fn check_open(&self, ops: &[Op]) -> Result<(), CacheError> {
+        if self.is_deleted() {
+            return Err(CacheError::Deleted);
+        }
+        if self.room.is_draining() && ops.iter().any(|op| !matches!(op, Op::Get { .. })) {
+            return Err(CacheError::ShuttingDown);
+        }
+        Ok(())
     }
 
     /// Carries out several operations in their order, each on its own: one that is refused does not keep the others from
@@ -182,12 +205,7 @@ impl Cache {
         if ops.len() > CACHE_OPS_MAX {
             return Err(CacheError::TooMany { count: ops.len(), limit: CACHE_OPS_MAX });
         }
-        if self.is_deleted() {
-            return Err(CacheError::Deleted);
-        }
-        if self.room.is_draining() && ops.iter().any(|op| !matches!(op, Op::Get { .. })) {
-            return Err(CacheError::ShuttingDown);
-        }
+        self.check_open(ops)?;
         match &self.journal {
             None => Ok(self.batch_in_memory(ops)),
             Some(journal) => self.batch_durably(journal, ops),
@@ -216,10 +234,11 @@ impl Cache {
         };
         let (now_ms, hash) = (self.room.now_ms(), self.hash(key));
         let mut part = self.part(hash).lock();
-        self.check_expected(expect, part.revision(hash, key, now_ms))?;
+        let there = part.revision(hash, key, now_ms);
+        self.check_expected(expect, there)?;
         let kept = part.kept_key(hash, key);
         let Some(kind) = self.kind_of(op, now_ms) else { return Ok(Done::Missing) };
-        if kept.is_none() && kind == ChangeKind::Deleted {
+        if there == 0 && kind == ChangeKind::Deleted {
             return Ok(Done::Changed(0));
         }
         let key = kept.unwrap_or_else(|| Bytes::copy_from_slice(key));

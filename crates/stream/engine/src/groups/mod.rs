@@ -84,6 +84,13 @@ impl Groups {
         if let Some(error) = failed {
             return Err(error);
         }
+        for cell in table.all() {
+            let mut state = cell.lock();
+            if state.is_void() {
+                state.is_dead = true;
+                table.remove(&cell);
+            }
+        }
         let steady = Steady::new(streams.room.now_ms());
         let shared = Arc::new(Shared { streams, table, log, steady });
         Ok(Groups { classic: Classic::new(shared.clone()), shared, turn: AtomicUsize::new(0) })
@@ -261,6 +268,7 @@ impl Groups {
             let shard = stream.as_ref().and_then(|stream| stream.shard(*number));
             let bounds = shard.map(|shard| (shard.start_offset(), shard.end_offset()));
             let committed = stored.committed.offset;
+            let figures = state.figures.get(&(name.clone(), *number)).copied().unwrap_or_default();
             Progress {
                 stream: name.clone(),
                 shard: *number,
@@ -271,10 +279,10 @@ impl Groups {
                 lag: bounds.map(|(start, end)| end.saturating_sub(committed.max(start))),
                 in_flight: 0,
                 waiting: 0,
-                redelivered: 0,
-                dead_lettered: 0,
-                passed_over: 0,
-                lost: 0,
+                redelivered: figures.redelivered,
+                dead_lettered: figures.dead_lettered,
+                passed_over: figures.passed_over,
+                lost: figures.lost,
             }
         };
         state.offsets.iter().map(of).collect()
@@ -359,6 +367,7 @@ impl Groups {
             .map_err(|error| refused(&error))?;
         for (at, _) in &ended {
             state.offsets.remove(at);
+            state.figures.remove(at);
         }
         Ok(ack)
     }
@@ -455,3 +464,6 @@ fn add_standings(progress: &mut [Progress], standings: Vec<work::Standing>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

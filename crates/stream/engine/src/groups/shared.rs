@@ -130,6 +130,7 @@ impl Shared {
         let ended: Vec<_> = state.offsets.keys().map(|at| (at.clone(), None)).collect();
         let ack = self.log.write(cell, &ended, self.streams.room.now_ms())?;
         state.offsets.clear();
+        state.figures.clear();
         state.is_dead = true;
         self.table.remove(cell);
         Ok(ack)

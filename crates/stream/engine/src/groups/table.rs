@@ -11,7 +11,7 @@ use super::classic::group::Group;
 use super::error::GroupError;
 use super::limits::GROUPS_MAX;
 use super::types::Committed;
-use super::work::Work;
+use super::work::{Figures, Work};
 use crate::stream::StreamId;
 
 /// A committed offset, and of which stream: one of the same name that was made later is another.
@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) classic: Group,
     pub(super) work: Option<Arc<Work>>,
     pub(super) offsets: Offsets,
+    /// What was counted of shards that its members do not read now; of those that it has offsets of.
+    pub(super) figures: BTreeMap<At, Figures>,
     /// Some of its offsets are in force and not written.
     pub(super) owes: bool,
     /// When somebody last asked something of it.

@@ -167,9 +167,9 @@ pub struct Progress {
     pub in_flight: u64,
     /// Records that wait to be delivered again.
     pub waiting: u64,
-    /// Records that were delivered more than once, since the group was loaded.
+    /// Records that were delivered more than once, since the broker began.
     pub redelivered: u64,
-    /// Records that went to the dead-letter stream, since the group was loaded.
+    /// Records that went to the dead-letter stream, since the broker began.
     pub dead_lettered: u64,
     /// Records that were passed over: delivered too often, and there is no dead-letter stream.
     pub passed_over: u64,

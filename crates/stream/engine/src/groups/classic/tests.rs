@@ -472,8 +472,8 @@ impl World {
         let request = JoinRequest {
             instance_id: client.is_static.then(|| format!("instance {who}")),
             protocols: vec![("range".to_owned(), Bytes::from(format!("{who} {}", client.metadata)))],
-            require_member_id: who % 2 == 0,
-            can_skip_assignment: who % 3 == 0,
+            require_member_id: who.is_multiple_of(2),
+            can_skip_assignment: who.is_multiple_of(3),
             ..request(&client.id)
         };
         let mut answer = self.bench.join(request);

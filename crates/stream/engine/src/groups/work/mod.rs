@@ -57,6 +57,7 @@ use window::Window;
 
 use member::Settlement;
 pub use member::{Member, Pull, Pulled, Settled};
+pub(super) use place::Figures;
 
 /// Who is in a group.
 struct Reader {
@@ -113,7 +114,7 @@ pub(super) struct Standing {
     pub(super) number: u32,
     pub(super) leased: u64,
     pub(super) waiting: u64,
-    pub(super) figures: place::Figures,
+    pub(super) figures: Figures,
 }
 
 impl Work {
@@ -393,6 +394,9 @@ impl Work {
             let mut inner = self.inner.lock();
             inner.commit_unheard(shared, cell);
             inner.is_closed = inner.is_over(now);
+            if inner.is_closed {
+                put_away(cell, std::mem::take(&mut inner.places).into_values());
+            }
             let due =
                 inner.places.values().any(|place| place.window.next_due().is_some_and(|due| due <= now));
             (inner.is_closed, due)
@@ -620,7 +624,8 @@ impl Inner {
         }
         let gone =
             |place: &Place| place.readers == 0 && (place.window.is_clean() || place.shard.is_deleted());
-        self.places.retain(|_, place| !gone(place));
+        let left = self.places.extract_if(.., |_, place| gone(place));
+        put_away(cell, left.map(|(_, place)| place));
     }
 
     /// The members of a stream read all its shards.
@@ -710,6 +715,18 @@ impl Inner {
         let Some(since) = self.idle_since else { return false };
         let is_clean = self.places.values().all(|place| place.window.is_clean()) && self.leaving.is_empty();
         self.members.is_empty() && (is_clean || now >= since + super::limits::UNFINISHED_GROUP_MS)
+    }
+}
+
+/// What was counted of shards that are no longer read is kept with the group.
+fn put_away(cell: &Cell, places: impl Iterator<Item = Place>) {
+    let mut places = places.peekable();
+    if places.peek().is_none() {
+        return;
+    }
+    let mut state = cell.lock();
+    for place in places {
+        state.figures.entry((place.stream, place.number)).or_default().add(place.figures);
     }
 }
 

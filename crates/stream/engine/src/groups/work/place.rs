@@ -14,13 +14,22 @@ use crate::groups::limits::PULL_BYTES_MAX;
 use crate::shard::{Beyond, Entry, Shard, Tail};
 use crate::stream::StreamId;
 
-/// What is counted of a shard.
+/// What is counted of a shard and a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::groups) struct Figures {
     pub(in crate::groups) redelivered: u64,
     pub(in crate::groups) dead_lettered: u64,
     pub(in crate::groups) passed_over: u64,
     pub(in crate::groups) lost: u64,
+}
+
+impl Figures {
+    pub(in crate::groups) fn add(&mut self, other: Figures) {
+        self.redelivered += other.redelivered;
+        self.dead_lettered += other.dead_lettered;
+        self.passed_over += other.passed_over;
+        self.lost += other.lost;
+    }
 }
 
 /// See the module.
