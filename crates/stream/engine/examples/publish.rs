@@ -32,7 +32,27 @@ fn main() -> Answer<()> {
             writeln!(out, "{bytes:>8} {subscribers:>6} {line}")?;
         }
     }
+    writeln!(out, "{} bytes per idle subscription, of {IDLE}", idle()?)?;
     Ok(())
+}
+
+const IDLE: usize = 10_000;
+
+/// What the process grows by for each subscription that waits.
+fn idle() -> Answer<usize> {
+    let broker = Broker::open(Options::memory())?;
+    let stream = broker.create(&Tenant::default(), &StreamName::new("idle")?, StreamSpec::memory(4))?;
+    let before = resident_bytes()?;
+    let begin = |n: usize| stream.shards()[n % 4].subscribe(Start::Latest, Policy::DropOld, 1 << 20);
+    let mut cursors = (0..IDLE).map(begin).collect::<Result<Vec<_>, _>>()?;
+    deliver(&mut cursors)?;
+    Ok(resident_bytes()?.saturating_sub(before) / cursors.len())
+}
+
+fn resident_bytes() -> Answer<usize> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<usize>()? * 1024)
 }
 
 fn measure(bytes: usize, subscribers: usize, rounds: usize) -> Answer<String> {

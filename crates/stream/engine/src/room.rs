@@ -46,6 +46,11 @@ impl Pool {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
+    /// By more than a quarter.
+    pub(crate) fn is_far_over(&self) -> bool {
+        self.used() > self.limit + self.limit / 4
+    }
+
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }

@@ -48,9 +48,14 @@ impl Core {
             self.room.tails.take(slot.cost());
             state.ring.push(slot);
         }
-        // The newest batch stays: who waits for it is about to come. Beyond the bound of all shards each
+        // The newest batch stays if it can: who waits for it is about to come. Beyond the bound of all shards each
         // gives of its own, until the next upkeep takes from those that nobody reads.
-        while state.ring.len() > 1 && (state.ring.bytes() > state.keep.bytes || self.room.tails.is_over()) {
+        let tails = &self.room.tails;
+        while match state.ring.len() {
+            0 => false,
+            1 => tails.is_far_over(),
+            _ => state.ring.bytes() > state.keep.bytes || tails.is_over(),
+        } {
             if let Some(slot) = state.ring.pop() {
                 self.give_back(slot.cost());
             }

@@ -8,12 +8,19 @@ struct Reader {
     holds: bool,
 }
 
-/// Sixteen bytes a subscriber. Offsets only rise, so the least held one that was computed last is a lower
-/// bound until it is asked again: finding it costs one pass per ring, not per publish.
-#[derive(Default)]
+/// Sixteen bytes a subscriber. The least held offset is looked for again only when the one who held it has moved:
+/// about once per ring, and not per publish that is refused for it.
 pub(crate) struct Readers {
     readers: Slab<Reader>,
+    /// No holder stands below; one stands there unless it is stale.
     least_held: u64,
+    is_stale: bool,
+}
+
+impl Default for Readers {
+    fn default() -> Self {
+        Readers { readers: Slab::new(), least_held: u64::MAX, is_stale: false }
+    }
 }
 
 impl Readers {
@@ -25,17 +32,21 @@ impl Readers {
     }
 
     pub(crate) fn advance(&mut self, key: usize, at: u64) {
-        self.readers[key].at = at;
+        let reader = &mut self.readers[key];
+        self.is_stale |= reader.at == self.least_held;
+        reader.at = at;
     }
 
     /// Like [`advance`](Self::advance), also backwards.
     pub(crate) fn seek(&mut self, key: usize, at: u64) {
-        self.readers[key].at = at;
-        self.least_held = self.least_held.min(at);
+        self.advance(key, at);
+        if self.readers[key].holds {
+            self.least_held = self.least_held.min(at);
+        }
     }
 
     pub(crate) fn remove(&mut self, key: usize) {
-        self.readers.remove(key);
+        self.is_stale |= self.readers.remove(key).at == self.least_held;
         if self.readers.is_empty() {
             self.readers = Slab::new();
         }
@@ -43,11 +54,11 @@ impl Readers {
 
     /// Whether everything below `to` may be dropped: nobody holds it.
     pub(crate) fn lets_go(&mut self, to: u64) -> bool {
-        if to <= self.least_held {
-            return true;
+        if to > self.least_held && self.is_stale {
+            let held = self.readers.iter().filter(|(_, reader)| reader.holds).map(|(_, reader)| reader.at);
+            self.least_held = held.min().unwrap_or(u64::MAX);
+            self.is_stale = false;
         }
-        let held = self.readers.iter().filter(|(_, reader)| reader.holds).map(|(_, reader)| reader.at);
-        self.least_held = held.min().unwrap_or(u64::MAX);
         to <= self.least_held
     }
 
@@ -64,6 +75,7 @@ impl Readers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn only_holders_hold() {
@@ -82,5 +94,34 @@ mod tests {
         assert_eq!(readers.len(), 0);
         readers.insert(7, true);
         assert!(!readers.lets_go(8));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_held_is_what_a_look_at_all_would_find(
+            acts in prop::collection::vec((0..5_u8, 0..6_usize, 0..50_u64, any::<bool>()), 1..80),
+        ) {
+            let mut readers = Readers::default();
+            let mut plain: Vec<(usize, u64, bool)> = Vec::new();
+            for (act, which, at, holds) in acts {
+                let len = plain.len().max(1);
+                match (act, plain.get_mut(which % len)) {
+                    (0, _) => plain.push((readers.insert(at, holds), at, holds)),
+                    (1, Some(reader)) => {
+                        reader.1 += at;
+                        readers.advance(reader.0, reader.1);
+                    }
+                    (2, Some(reader)) => {
+                        reader.1 = at;
+                        readers.seek(reader.0, at);
+                    }
+                    (3, Some(_)) => readers.remove(plain.swap_remove(which % len).0),
+                    _ => {
+                        let held = plain.iter().any(|(_, held, holds)| *holds && *held < at);
+                        prop_assert_eq!(readers.lets_go(at), !held);
+                    }
+                }
+            }
+        }
     }
 }

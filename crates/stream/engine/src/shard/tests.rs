@@ -255,6 +255,42 @@ fn cold_shards_give_their_memory_up() {
 }
 
 #[test]
+fn many_hot_shards_stay_within_the_bound_of_all() {
+    let rig = Rig::with(Some(trifid_base_sim::SimDisk::new()), |options| {
+        options.limits.tail_bytes_total = 40 << 10;
+    });
+    let stream = rig.create("s", StreamSpec { shards: 64, ..StreamSpec::default() });
+    for round in 0..3 {
+        for shard in stream.shards() {
+            put(shard, sized(3000));
+            assert!(rig.broker.stats().tail_bytes.0 <= 50 << 10, "round {round}");
+        }
+    }
+    assert!(stream.shards().iter().all(|shard| read_all(shard, 0).len() == 3));
+}
+
+#[test]
+fn acknowledgements_awaited_in_order_wake_once_a_flush() {
+    let disk = trifid_base_sim::SimDisk::new();
+    let rig = Rig::with(Some(disk.clone()), |_| {});
+    let shard = rig.create("s", spec(Durability::OnCommit)).shards()[0].clone();
+    let gate = Gatekeeper::hold_flushes(&disk);
+    let held = publish(&shard, values(&[b"in the flush that is held"])).unwrap();
+    gate.wait_for_a_flush();
+    let mut acks: Vec<_> = (0..50).map(|_| publish(&shard, values(&[b"x"])).unwrap().ack).collect();
+    let (count, waker) = Count::waker();
+    assert!(poll(&mut acks[0], &waker).is_pending());
+    gate.open();
+    held.ack.wait().unwrap();
+    let last = acks.pop().unwrap();
+    last.wait().unwrap();
+    for ack in &mut acks {
+        assert_eq!(poll(ack, &waker), Poll::Ready(Ok(())));
+    }
+    assert_eq!(count.get(), 1);
+}
+
+#[test]
 fn waiting_ends_with_growth_or_deletion() {
     let rig = Rig::memory();
     let shard = rig.create("s", StreamSpec::memory(1)).shards()[0].clone();
