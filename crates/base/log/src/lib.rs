@@ -1,9 +1,10 @@
 //! The segmented, checksummed, group-committing log.
 //!
-//! A [`Log`] is an ordered run of opaque payloads in segment files. Appending assigns a [`Position`] under
-//! one short lock and never waits for the disk; one committer thread per data directory gathers what all logs
-//! have ready, writes it once, flushes once, tells the log's [`Sink`] which positions became durable, and
-//! then completes exactly the tickets of that batch.
+//! A [`Log`] is an ordered run of payloads in segment files: opaque bytes, or Kafka record batches whose own
+//! checksum serves as the frame's. Appending assigns a [`Position`] under one short lock and never waits for the
+//! disk; one committer thread per data directory gathers what all logs have ready, writes each log once, flushes
+//! their files side by side, tells each log's [`Sink`] which positions count now, and then completes exactly the
+//! tickets of that wave.
 //!
 //! ```text
 //!  append ──> queue of batches ──> committer: write, flush ──> sink.durable(range) ──> tickets
@@ -13,18 +14,24 @@
 //! What holds, each by a test:
 //!
 //! - a payload whose ticket said durable survives `kill -9` and a power cut that forgets every unflushed byte
-//!   and directory entry;
+//!   and directory entry, also while segments are begun, written over, dropped and compacted. A log that is flushed
+//!   [periodically](Durability::Periodic) promises the first alone until it is [flushed](Log::flushed);
 //! - a torn tail is repaired, damage below the durable mark is refused with file and offset
-//!   ([`OpenError::Damaged`]);
+//!   ([`OpenError::Damaged`]), and every read is checked;
 //! - an error while flushing refuses every waiter and then ends the process ([`Options::on_fatal`]);
 //! - a full disk refuses writers ([`CommitError::NoSpace`]) and serves readers, and heals by itself when
 //!   there is room again;
 //! - what waits for the disk is bounded ([`Options::inflight_bytes_max`]), and beyond it an append is
-//!   refused, not queued.
+//!   refused, not queued;
+//! - what is derived (the sparse indexes of position and time) is never trusted: it is made again on any doubt.
 //!
-//! The crate does not know what a payload means, has no index (a reader scans from the start of a segment),
-//! and has one durability mode: acknowledged after the flush. The bytes are drawn in `docs/log-format.md`.
-//! All input and output goes through [`Disk`], so that a simulated disk can stand beneath it.
+//! Memory: a log costs its queued bytes and some hundred bytes a segment; the indexes of sealed segments lie in one
+//! bounded cache. Small segments that compaction leaves are not joined.
+//!
+//! The crate does not know what a payload means. The bytes are drawn in `docs/log-format.md`. All input and output
+//! goes through [`Disk`], so that a simulated disk can stand beneath it. The path of an append to the committer is
+//! tried in every order of its threads by `loom/`, a package of its own:
+//! `cargo run --release --manifest-path crates/base/log/loom/Cargo.toml --target-dir target/loom`.
 
 mod batch;
 mod cache;
