@@ -140,10 +140,15 @@ impl Common {
     }
 }
 
+/// The environment variable that clients read their token from: an argument would be seen by everybody on the machine.
+/// It configures nothing.
+pub(crate) const TOKEN: &str = "TRIFID_TOKEN";
+
 /// The environment as text. What is not text is damaged past use but still seen: a variable of ours is then
 /// refused by its kind instead of being passed over.
 fn environment(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
     let text = |part: OsString| part.to_string_lossy().into_owned();
+    let variables = variables.filter(|(name, _)| name != TOKEN);
     variables.map(|(name, value)| (text(name), text(value))).collect()
 }
 
@@ -156,6 +161,33 @@ pub(crate) fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // Standard error may be closed, and then nobody is there to be told.
-    let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    let _ = writeln!(std::io::stderr(), "error: {}", told(&error));
     ExitCode::FAILURE
+}
+
+/// An error and its causes in one line; a cause that the words before it end with already is not said again.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if !told.ends_with(&cause) {
+            let colon = if told.is_empty() { "" } else { ": " };
+            told.extend([colon, &cause]);
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::told;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow!("no such stream").context("the broker refuses: no such stream").context("demo.x");
+        assert_eq!(told(&error), "demo.x: the broker refuses: no such stream");
+        assert_eq!(told(&anyhow!("one").context("two")), "two: one");
+    }
 }

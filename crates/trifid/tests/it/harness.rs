@@ -43,7 +43,15 @@ impl Trifid {
                 command.env_remove(name);
             }
         }
-        command.args(arguments).envs(self.variables.iter().cloned()).current_dir(self.folder.path());
+        command.args(arguments).current_dir(self.folder.path());
+        #[cfg(feature = "stream")]
+        if arguments.first() == Some(&"serve") {
+            // Tests run side by side, and most do not ask for streams.
+            command
+                .env("TRIFID_STREAM_LISTEN", "127.0.0.1:0")
+                .env("TRIFID_STREAM_KAFKA_LISTEN", "127.0.0.1:0");
+        }
+        command.envs(self.variables.iter().cloned());
         command
     }
 
@@ -69,7 +77,7 @@ impl From<Output> for Said {
 }
 
 /// A run that serves.
-#[cfg_attr(not(feature = "context"), allow(dead_code))] // what the demo prints
+#[cfg_attr(not(any(feature = "context", feature = "stream")), allow(dead_code))] // what the demo prints
 pub(crate) struct Serving {
     child: Child,
     pub(crate) address: SocketAddr,
@@ -81,7 +89,13 @@ pub(crate) struct Serving {
 impl Trifid {
     /// Starts a command that listens, and waits until it does.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Serving {
-        let mut command = self.command(arguments);
+        Serving::begin(self.command(arguments))
+    }
+}
+
+impl Serving {
+    /// Starts what the command says, and waits until it listens.
+    pub(crate) fn begin(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
@@ -156,7 +170,7 @@ impl Serving {
         kill_process(pid, signal).unwrap();
     }
 
-    #[cfg(feature = "context")]
+    #[cfg(any(feature = "context", feature = "stream"))]
     /// Reads what it prints until a line that contains `text`; answers everything up to there.
     pub(crate) fn printed_until(&mut self, text: &str) -> String {
         let mut all = String::new();
@@ -167,7 +181,7 @@ impl Serving {
         all
     }
 
-    #[cfg(feature = "context")]
+    #[cfg(any(feature = "context", feature = "stream"))]
     /// Waits for a log line that contains `text`.
     pub(crate) fn logs(&mut self, text: &str) {
         while !self.logged.last().is_some_and(|line| line.contains(text)) {

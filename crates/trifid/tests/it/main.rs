@@ -19,6 +19,8 @@ mod hostile;
 #[cfg(feature = "context")]
 mod round_trip;
 mod serve;
+#[cfg(feature = "stream")]
+mod stream;
 #[cfg(feature = "context")]
 mod tenants;
 mod token;

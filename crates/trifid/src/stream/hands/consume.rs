@@ -6,6 +6,7 @@
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use tokio::time::Instant;
 use trifid_stream_client::{Client, Event, GroupOptions, Policy, Start, SubscribeOptions, Subscription};
@@ -66,7 +67,7 @@ pub(super) async fn run(common: &Common, arguments: &Arguments) -> anyhow::Resul
         }
     };
     tokio::select! {
-        read = read => read?,
+        read = read => read.with_context(|| arguments.name.clone())?,
         // What was printed is whole, and what was leased comes again.
         _ = tokio::signal::ctrl_c() => {}
     }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use trifid_stream_client::{Client, CommittedOffset, GroupState, Start};
 
@@ -63,7 +64,8 @@ pub(super) async fn run(common: &Common, command: &Command) -> anyhow::Result<()
         Command::Describe(arguments) => describe(common, arguments).await,
         Command::Reset(arguments) => reset(common, arguments).await,
         Command::Delete(arguments) => {
-            arguments.reach.connect(common).await?.delete_group(&arguments.name).await?;
+            let client = arguments.reach.connect(common).await?;
+            client.delete_group(&arguments.name).await.with_context(|| arguments.name.clone())?;
             writeln!(io::stdout(), "{} is gone", arguments.name)?;
             Ok(())
         }
@@ -87,7 +89,7 @@ async fn list(common: &Common, arguments: &ListArguments) -> anyhow::Result<()> 
 
 async fn describe(common: &Common, arguments: &NameArguments) -> anyhow::Result<()> {
     let client = arguments.reach.connect(common).await?;
-    let group = client.describe_group(&arguments.name).await?;
+    let group = client.describe_group(&arguments.name).await.with_context(|| arguments.name.clone())?;
     let mut out = io::stdout().lock();
     let protocol = if group.classic { ", by the Kafka protocol" } else { "" };
     writeln!(out, "{}: {}{protocol}, {} members", arguments.name, state(group.state), group.members.len())?;
@@ -129,7 +131,8 @@ fn lag(committed: u64, first: u64, end: u64) -> u64 {
 
 async fn reset(common: &Common, arguments: &ResetArguments) -> anyhow::Result<()> {
     let client = arguments.reach.connect(common).await?;
-    let now = client.reset_group(&arguments.name, &arguments.stream, arguments.shard, arguments.to).await?;
+    let now = client.reset_group(&arguments.name, &arguments.stream, arguments.shard, arguments.to).await;
+    let now = now.with_context(|| arguments.name.clone())?;
     let mut out = io::stdout().lock();
     for offset in &now {
         writeln!(out, "{}\t{}\t{}", offset.stream, offset.shard, offset.offset)?;

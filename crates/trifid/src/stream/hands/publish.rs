@@ -94,7 +94,7 @@ pub(super) async fn run(common: &Common, arguments: &Arguments) -> anyhow::Resul
         compression: arguments.compression.compression(),
         ..ProducerOptions::default()
     };
-    let producer = client.producer(&arguments.name, options).await?;
+    let producer = client.producer(&arguments.name, options).await.with_context(|| arguments.name.clone())?;
     let progress = Progress::begin();
     let published = publish(arguments, &producer, &progress).await;
     let flushed = producer.flush().await;

@@ -6,11 +6,8 @@ use anyhow::Context as _;
 use clap::Args;
 use trifid_stream_client::{Client, ClientOptions, Trust};
 
-use crate::cli::Common;
+use crate::cli::{Common, TOKEN};
 use crate::settings::Root;
-
-/// The environment variable that the token is read from: an argument would be seen by everybody on the machine.
-const TOKEN: &str = "TRIFID_TOKEN";
 
 /// Where the server is, and whom to believe that he is it.
 #[derive(Args)]

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 
+use anyhow::Context as _;
 use clap::Args;
 use trifid_base_runtime::units::Size;
 use trifid_stream_client::StreamSpec;
@@ -72,7 +73,7 @@ pub(super) async fn create(common: &Common, arguments: &CreateArguments) -> anyh
     };
     spec.validate()?;
     let client = arguments.reach.connect(common).await?;
-    client.create_stream(&arguments.name, spec.clone()).await?;
+    client.create_stream(&arguments.name, spec.clone()).await.with_context(|| arguments.name.clone())?;
     writeln!(io::stdout(), "{}: {}", arguments.name, words::spec(&spec))?;
     Ok(())
 }
@@ -94,7 +95,7 @@ pub(super) async fn list(common: &Common, arguments: &ListArguments) -> anyhow::
 
 pub(super) async fn describe(common: &Common, arguments: &NameArguments) -> anyhow::Result<()> {
     let client = arguments.reach.connect(common).await?;
-    let stream = client.describe_stream(&arguments.name).await?;
+    let stream = client.describe_stream(&arguments.name).await.with_context(|| arguments.name.clone())?;
     let mut out = io::stdout().lock();
     writeln!(out, "{}: {}", stream.name, words::spec(&stream.spec))?;
     writeln!(out, "batches of {} at most", Size(stream.spec.max_batch_bytes.into()))?;
@@ -107,7 +108,8 @@ pub(super) async fn describe(common: &Common, arguments: &NameArguments) -> anyh
 }
 
 pub(super) async fn delete(common: &Common, arguments: &NameArguments) -> anyhow::Result<()> {
-    arguments.reach.connect(common).await?.delete_stream(&arguments.name).await?;
+    let client = arguments.reach.connect(common).await?;
+    client.delete_stream(&arguments.name).await.with_context(|| arguments.name.clone())?;
     writeln!(io::stdout(), "{} is gone", arguments.name)?;
     Ok(())
 }
