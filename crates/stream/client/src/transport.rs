@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use quinn::congestion::CubicConfig;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
     AckFrequencyConfig, ClientConfig, Connection, Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
@@ -261,6 +262,9 @@ fn transport(peer: IpAddr, idle_timeout: Duration) -> TransportConfig {
     discovery.upper_bound(most).black_hole_cooldown(BLACK_HOLE_COOLDOWN);
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY_PACKETS)).max_ack_delay(Some(ACK_DELAY_MAX));
+    // A first window of ten packets (RFC 9002 7.2), also of large ones.
+    let mut congestion = CubicConfig::default();
+    congestion.initial_window(u64::from(least) * 10);
     let mut config = TransportConfig::default();
     config
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
@@ -274,6 +278,7 @@ fn transport(peer: IpAddr, idle_timeout: Duration) -> TransportConfig {
         .initial_mtu(least)
         .min_mtu(least)
         .mtu_discovery_config((most > least).then_some(discovery))
+        .congestion_controller_factory(Arc::new(congestion))
         .ack_frequency_config(Some(acks));
     config
 }

@@ -2,13 +2,16 @@
 //!
 //! Cost a byte falls with the size of packets: at 1,452 bytes QUIC costs about three times what TLS over TCP costs, at
 //! 6,000 about one and a half. So loopback, which carries anything, is pinned to large packets, an operator who knows
-//! the network pins what it carries, and elsewhere the path is probed. Two traps:
+//! the network pins what it carries, and elsewhere the path is probed. Three traps:
 //! - *Segmentation*: the kernel takes one send of up to 65,535 bytes and cuts it; quinn sends ten packets a time. Above
 //!   6,500 bytes a packet such a send fails with EMSGSIZE, is taken for loss, and the connection starves. So packets
 //!   stay at or below [`MTU_SEGMENTED_MAX`], or segmentation is off.
 //! - *Black holes*: a burst of ordinary loss is taken for a path that swallows large packets, and the connection falls
 //!   to the least size for a minute. A pinned size cannot fall; elsewhere the punishment lasts
 //!   [`BLACK_HOLE_COOLDOWN`].
+//!
+//! - *The first window*: quinn's is 12,000 bytes whatever the size of packets. Above 6,000 a second packet does not fit into it,
+//!   and the handshake never ends. RFC 9002 7.2 has ten packets, and so have we.
 //!
 //! Windows are sized from one budget, since everything within them is memory that a slow peer can hold.
 
@@ -17,6 +20,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
+use quinn::congestion::CubicConfig;
 use quinn::{AckFrequencyConfig, Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, VarInt};
 use quinn::{ServerConfig, TokioRuntime, TransportConfig};
 
@@ -104,6 +108,7 @@ fn transport(packets: Packets, limits: &Limits) -> TransportConfig {
         .initial_mtu(packets.least)
         .min_mtu(packets.least)
         .mtu_discovery_config(discovery(packets))
+        .congestion_controller_factory(Arc::new(congestion(packets)))
         .enable_segmentation_offload(packets.is_segmented)
         .ack_frequency_config(Some(ack_frequency()));
     config
@@ -113,6 +118,13 @@ fn discovery(packets: Packets) -> Option<MtuDiscoveryConfig> {
     let mut config = MtuDiscoveryConfig::default();
     config.upper_bound(packets.most).black_hole_cooldown(BLACK_HOLE_COOLDOWN);
     (packets.most > packets.least).then_some(config)
+}
+
+/// A first window of ten packets (RFC 9002 7.2).
+fn congestion(packets: Packets) -> CubicConfig {
+    let mut config = CubicConfig::default();
+    config.initial_window(u64::from(packets.least) * 10);
+    config
 }
 
 /// Acknowledgements a tenth as often as RFC 9000 13.2.2 has them, where the peer knows the extension

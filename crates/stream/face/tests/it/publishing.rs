@@ -1,7 +1,9 @@
 //! Publishing: order, offsets, refusals, what is shed.
 
 use bytes::Bytes;
-use trifid_stream_client::{Client, Code, ProducerOptions, PublishError, Record, RequestError, Start};
+use trifid_stream_client::{
+    Client, Code, Event, ProducerOptions, PublishError, Record, RequestError, Start, SubscribeOptions,
+};
 use trifid_stream_model::frame::{Ack, Reply};
 
 use crate::harness::{House, memory, on_runtime, over_both};
@@ -90,6 +92,39 @@ fn what_cannot_be_is_refused_with_its_code() {
         assert_eq!(producer.publish(Record::new("good")).await.unwrap().offset, Some(0));
         client.delete_stream("twice").await.unwrap();
     });
+}
+
+/// Every size of packets that may be asked for carries a conversation: none starves in its handshake.
+#[test]
+fn packets_of_any_size_carry() {
+    for (mtu, gso) in
+        [(1200, true), (1452, false), (4096, true), (6000, false), (7000, true), (8192, true), (8900, false)]
+    {
+        let house = House::with(
+            |options| {
+                options.mtu = mtu;
+                options.gso = gso;
+            },
+            |_| {},
+            None,
+        );
+        on_runtime(async {
+            let client = house.client("quic").await;
+            client.create_stream("packed", memory(1)).await.unwrap();
+            let producer = client.producer("packed", ProducerOptions::default()).await.unwrap();
+            let mut all = client.subscribe("packed", SubscribeOptions::default()).await.unwrap();
+            for _ in 0..20 {
+                producer.send(Record::new(vec![1u8; 100_000])).await.unwrap();
+            }
+            producer.flush().await.unwrap();
+            let mut records = 0;
+            while records < 20 {
+                if let Event::Batch(batch) = all.next().await.unwrap() {
+                    records += batch.len();
+                }
+            }
+        });
+    }
 }
 
 fn code<T>(answer: Result<T, RequestError>) -> Option<Code> {
