@@ -12,6 +12,9 @@ pub const NOTE_BYTES_MAX: usize = 4096;
 /// broker (Kafka: `offsets.retention.minutes`, seven days).
 pub const IDLE_GROUP_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
+/// How often a group is looked through for offsets of streams that are gone, in milliseconds.
+pub(crate) const PURGE_EVERY_MS: u64 = 60 * 1000;
+
 /// The shortest lease: less would run out on the way.
 pub const LEASE_MS_MIN: u32 = 10;
 /// Offsets between the first record of a shard that is not done and the last that was delivered. Beyond it the group

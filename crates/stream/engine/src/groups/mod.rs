@@ -34,7 +34,7 @@ use crate::ack::Ack;
 use crate::error::{CreateError, OpenError};
 use crate::stream::Stream;
 use crate::streams::Streams;
-use limits::{IDLE_GROUP_MS, SESSIONS_PER_TICK_MAX};
+use limits::{IDLE_GROUP_MS, PURGE_EVERY_MS, SESSIONS_PER_TICK_MAX};
 use offsets::{OffsetLog, refused};
 use shared::Shared;
 use steady::Steady;
@@ -117,6 +117,9 @@ impl Groups {
             return Err(GroupError::ShuttingDown);
         }
         if let Some(name) = &settings.dead_letter {
+            if name.is_internal() {
+                return Err(GroupError::UnknownStream(name.clone()));
+            }
             self.shared.dead_letter_stream(tenant, name).map_err(|error| not_made(name, &error))?;
         }
         loop {
@@ -391,6 +394,10 @@ impl Groups {
             let mut state = cell.lock();
             if state.owes {
                 self.shared.pay(cell, &mut state);
+            }
+            if now.saturating_sub(state.purged_at) >= PURGE_EVERY_MS {
+                state.purged_at = now;
+                self.shared.purge(cell, &mut state);
             }
             (classic::tick(&mut state, now, sessions), state.work.clone())
         };

@@ -125,6 +125,22 @@ impl Shared {
         (stored.stream == stream.id()).then(|| stored.committed.clone())
     }
 
+    /// Forgets offsets of streams that are gone: nobody can ask for them any more.
+    pub(super) fn purge(&self, cell: &Arc<Cell>, state: &mut State) {
+        let is_gone = |at: &At, stored: &Stored| {
+            self.streams.stream(&cell.tenant, &at.0).map_or(true, |stream| stream.id() != stored.stream)
+        };
+        let gone = state.offsets.iter().filter(|(at, stored)| is_gone(at, stored));
+        let gone: Vec<(At, Option<Stored>)> = gone.map(|(at, _)| (at.clone(), None)).collect();
+        // Refused: it is tried again.
+        if self.log.write(cell, &gone, self.streams.room.now_ms()).is_ok() {
+            for (at, _) in &gone {
+                state.offsets.remove(at);
+                state.figures.remove(at);
+            }
+        }
+    }
+
     /// Takes a group out of the table; what is written of it is ended.
     pub(super) fn forget(&self, cell: &Arc<Cell>, state: &mut State) -> Result<Ack, PublishError> {
         let ended: Vec<_> = state.offsets.keys().map(|at| (at.clone(), None)).collect();

@@ -39,6 +39,8 @@ pub(super) struct State {
     pub(super) figures: BTreeMap<At, Figures>,
     /// Some of its offsets are in force and not written.
     pub(super) owes: bool,
+    /// When offsets of streams that are gone were last looked for.
+    pub(super) purged_at: u64,
     /// When somebody last asked something of it.
     pub(super) active_at: u64,
 }

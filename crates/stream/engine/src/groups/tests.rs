@@ -123,6 +123,8 @@ fn committed_offsets_survive_and_belong_to_their_stream() {
     assert_eq!(committed(&rig), None);
     rig.create("s", spec(ON_COMMIT));
     assert_eq!(committed(&rig), None);
+    (0..limits::PURGE_EVERY_MS / 5000).for_each(|_| rig.pass(Duration::from_secs(5)));
+    assert!(rig.broker.groups().list(&rig.tenant(), "", None, 10).is_empty(), "nothing of it is left");
     // Deleted is deleted, after a restart too.
     commit(&rig, "s", 0, 0).unwrap();
     rig.broker.groups().delete(&rig.tenant(), &group()).unwrap().wait().unwrap();
@@ -450,10 +452,18 @@ fn streams_may_grow_go_and_come_back() {
     rig.broker.delete(&rig.tenant(), &name("s")).unwrap();
     rig.pass(Duration::ZERO);
     assert!(pull(&worker, 10).is_empty());
+    let (count, waker) = Count::waker();
+    let mut waits = pin!(worker.pull(10, 1000));
+    assert!(waits.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     rig.create("s", StreamSpec::memory(1));
     publish(&rig, "s", &["second life"]);
     rig.pass(Duration::ZERO);
-    assert_eq!(records(&pull(&worker, 10)), [(0, "second life".into(), 1)]);
+    assert_eq!(count.get(), 1, "who waits is told of the new stream");
+    let Poll::Ready(Ok(Pulled::Deliveries(got))) = waits.as_mut().poll(&mut Context::from_waker(&waker))
+    else {
+        panic!("nothing came")
+    };
+    assert_eq!(records(&got), [(0, "second life".into(), 1)]);
     // Of what only one of them reads, the right one is woken.
     let (count, waker) = Count::waker();
     let mut waits_for_t = pin!(other.pull(10, 1000));
@@ -467,6 +477,22 @@ fn streams_may_grow_go_and_come_back() {
 }
 
 #[test]
+fn twenty_thousand_members_come_and_are_lost() {
+    let rig = Rig::memory();
+    rig.create("s", StreamSpec::memory(1));
+    let values = vec!["v"; 1000];
+    publish(&rig, "s", &values);
+    let members: Vec<Member> = (0..20_000).map(|_| member(&rig)).collect();
+    for some in members.iter().step_by(20) {
+        assert_eq!(pull(some, 1).len(), 1);
+    }
+    assert_eq!(progress(&rig).in_flight, 1000);
+    drop(members);
+    let last = member(&rig);
+    assert_eq!(pull(&last, 2000).iter().map(|d| d.range.last - d.range.first + 1).sum::<u64>(), 1000);
+}
+
+#[test]
 fn joins_are_refused_for_a_reason() {
     let rig = Rig::memory();
     rig.create("s", StreamSpec::memory(1));
@@ -476,6 +502,8 @@ fn joins_are_refused_for_a_reason() {
     let own = GroupSettings { dead_letter: Some(name("s")), ..settings() };
     assert_eq!(refused(&["s"], &own), Some(GroupError::Repeated(name("s"))));
     assert!(matches!(refused(&[], &settings()), Some(GroupError::OutOfRange { field: "streams", .. })));
+    let own = GroupSettings { dead_letter: Some(name("_s.t")), ..settings() };
+    assert_eq!(refused(&["s"], &own), Some(GroupError::UnknownStream(name("_s.t"))));
     let short = GroupSettings { ack_timeout_ms: 1, ..settings() };
     assert!(matches!(refused(&["s"], &short), Some(GroupError::OutOfRange { field: "ack_timeout_ms", .. })));
     // The settings are those of the first member.

@@ -28,8 +28,8 @@ mod place;
 mod queue;
 mod window;
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
@@ -51,9 +51,9 @@ use crate::error::FetchError;
 use crate::shard::Shard;
 use crate::stream::Stream;
 use dead::{Dead, Fate};
-use place::{Piece, Place, Taker};
+use place::{Piece, Place};
 use queue::Queue;
-use window::Window;
+use window::{Taker, Window};
 
 use member::Settlement;
 pub use member::{Member, Pull, Pulled, Settled};
@@ -78,12 +78,20 @@ struct Leaving {
     ack: Ack,
 }
 
+impl Reader {
+    fn names(&self) -> Vec<StreamName> {
+        self.streams.iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
 struct Inner {
     settings: GroupSettings,
     places: BTreeMap<u64, Place>,
     next_place: u64,
     members: HashMap<u64, Reader, foldhash::fast::RandomState>,
     next_member: u64,
+    /// How many members read the same streams.
+    lists: HashMap<Vec<StreamName>, usize, foldhash::fast::RandomState>,
     leaving: Vec<Leaving>,
     /// It was put away: look the group up again.
     is_closed: bool,
@@ -126,6 +134,7 @@ impl Work {
                 next_place: 0,
                 members: HashMap::default(),
                 next_member: 1,
+                lists: HashMap::default(),
                 leaving: Vec::new(),
                 is_closed: false,
                 idle_since: None,
@@ -181,6 +190,7 @@ impl Work {
         inner.next_member += 1;
         let reader =
             Reader { client: client.to_owned(), streams: reads, in_flight: 0, turn: member as usize };
+        *inner.lists.entry(reader.names()).or_default() += 1;
         inner.members.insert(member, reader);
         self.count_members(&inner);
         Ok(Some(member))
@@ -191,6 +201,7 @@ impl Work {
         let now = shared.now();
         let mut inner = self.inner.lock();
         let Some(reader) = inner.members.remove(&member) else { return };
+        inner.forget_list(&reader.names());
         let mut back = 0;
         for id in reader.streams.iter().flat_map(|(_, places)| places) {
             if let Some(place) = inner.places.get_mut(id) {
@@ -215,16 +226,7 @@ impl Work {
 
     fn count_members(&self, inner: &Inner) {
         self.count.store(inner.members.len(), Ordering::SeqCst);
-        let mut readers = inner.members.values();
-        let first = readers.next();
-        let differs = |reader: &Reader| {
-            first.is_some_and(|first| {
-                let names =
-                    |reader: &Reader| reader.streams.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-                names(first) != names(reader)
-            })
-        };
-        self.queue.set_mixed(readers.any(differs));
+        self.queue.set_mixed(inner.lists.len() > 1);
     }
 
     /// What the member gets now.
@@ -382,7 +384,9 @@ impl Work {
         let (dead, letters) = {
             let mut inner = self.inner.lock();
             inner.expire(now);
-            inner.refresh(shared, cell);
+            if inner.refresh(shared, cell) {
+                self.queue.wake_all();
+            }
             inner.arrive();
             inner.commit_unheard(shared, cell);
             (inner.take_dead(), inner.settings.dead_letter.clone())
@@ -427,6 +431,7 @@ impl Work {
         let mut inner = self.inner.lock();
         inner.is_closed = true;
         inner.members.clear();
+        inner.lists.clear();
         inner.places.clear();
         drop(inner);
         self.queue.wake_all();
@@ -550,6 +555,15 @@ impl Inner {
         Ok(id)
     }
 
+    fn forget_list(&mut self, names: &[StreamName]) {
+        if let Some(count) = self.lists.get_mut(names) {
+            *count -= 1;
+            if *count == 0 {
+                self.lists.remove(names);
+            }
+        }
+    }
+
     /// Leases that have run out.
     fn expire(&mut self, now: u64) {
         let due = now + u64::from(self.settings.retry_delay_ms);
@@ -601,54 +615,38 @@ impl Inner {
         drop(self.commit(shared, cell));
     }
 
-    /// Streams may have been deleted, made anew, or given more shards.
-    fn refresh(&mut self, shared: &Shared, cell: &Arc<Cell>) {
-        let names: Vec<StreamName> = {
-            let mut names: Vec<_> = self
-                .members
-                .values()
-                .flat_map(|reader| &reader.streams)
-                .map(|(name, _)| name.clone())
-                .collect();
-            names.sort_unstable();
-            names.dedup();
-            names
-        };
+    /// Streams may have been deleted, made anew, or given more shards. Answers whether members read other shards now.
+    fn refresh(&mut self, shared: &Shared, cell: &Arc<Cell>) -> bool {
+        let read = self.places.values().filter(|place| place.readers > 0);
+        let names: BTreeSet<StreamName> = read.map(|place| place.stream.clone()).collect();
+        let mut changed = false;
         for name in names {
             let Ok(stream) = shared.streams.stream(&cell.tenant, &name) else { continue };
-            let have =
-                self.places.values().filter(|place| place.id == stream.id() && place.stream == name).count();
-            if have < stream.shards().len() {
-                self.read_also(cell, &stream);
+            let is_of = |place: &&Place| place.id == stream.id() && place.stream == name;
+            if self.places.values().filter(is_of).count() < stream.shards().len() {
+                changed |= self.read_also(cell, &stream);
             }
         }
         let gone =
             |place: &Place| place.readers == 0 && (place.window.is_clean() || place.shard.is_deleted());
         let left = self.places.extract_if(.., |_, place| gone(place));
         put_away(cell, left.map(|(_, place)| place));
+        changed
     }
 
     /// The members of a stream read all its shards.
-    fn read_also(&mut self, cell: &Arc<Cell>, stream: &Arc<Stream>) {
-        let Ok(places) = self.places_of(cell, stream) else { return };
-        for reader in self.members.values_mut() {
-            for (name, reads) in reader.streams.iter_mut().filter(|(name, _)| name == stream.name()) {
-                debug_assert_eq!(name, stream.name());
-                for id in &places {
-                    if !reads.contains(id)
-                        && let Some(place) = self.places.get_mut(id)
-                    {
-                        place.readers += 1;
-                    }
-                }
-                for old in reads.iter().filter(|id| !places.contains(id)) {
-                    if let Some(place) = self.places.get_mut(old) {
-                        place.readers -= 1;
-                    }
-                }
-                reads.clone_from(&places);
+    fn read_also(&mut self, cell: &Arc<Cell>, stream: &Arc<Stream>) -> bool {
+        let Ok(places) = self.places_of(cell, stream) else { return false };
+        let reads = self.members.values_mut().flat_map(|reader| &mut reader.streams);
+        for (_, reads) in reads.filter(|(name, _)| name == stream.name()) {
+            for id in &places {
+                self.places.entry(*id).and_modify(|place| place.readers += 1);
+            }
+            for id in std::mem::replace(reads, places.clone()) {
+                self.places.entry(id).and_modify(|place| place.readers -= 1);
             }
         }
+        true
     }
 
     fn take_dead(&mut self) -> Vec<Dead> {

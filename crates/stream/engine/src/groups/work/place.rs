@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use trifid_stream_model::names::StreamName;
 
-use super::window::{Range, Window};
+use super::window::{Range, Taker, Window};
 use crate::error::FetchError;
 use crate::groups::limits::PULL_BYTES_MAX;
 use crate::shard::{Beyond, Entry, Shard, Tail};
@@ -57,14 +57,6 @@ pub(super) struct Piece {
     pub(super) end: u64,
     pub(super) attempt: u16,
     pub(super) batch: Bytes,
-}
-
-/// Who takes, and how much more.
-#[derive(Clone, Copy)]
-pub(super) struct Taker {
-    pub(super) member: u64,
-    pub(super) until: u64,
-    pub(super) now: u64,
 }
 
 /// What there is of an offset.
@@ -158,8 +150,8 @@ impl Place {
         {
             match self.look(start) {
                 Look::Entry(entry) if entry.base <= start => {
-                    let end = end.min(entry.end).min(start + max);
-                    let attempt = self.window.lease_again(start, end, taker.member, taker.until);
+                    let limit = entry.end.min(start.saturating_add(max));
+                    let (end, attempt) = self.window.lease_again(start, limit, taker)?;
                     self.figures.redelivered += end - start;
                     return Some(Piece { first: start, end, attempt, batch: entry.bytes });
                 }
@@ -180,6 +172,9 @@ impl Place {
                 Look::Entry(entry) if entry.base <= at => {
                     let end = entry.end.min(at + max.min(self.window.room()));
                     self.window.lease_new(end, taker.member, taker.until);
+                    if self.page.last().is_some_and(|last| last.end <= end) {
+                        self.page = Vec::new();
+                    }
                     return Some(Piece { first: at, end, attempt: 1, batch: entry.bytes });
                 }
                 Look::Entry(entry) => self.window.skip_to(entry.base),

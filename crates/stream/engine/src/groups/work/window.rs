@@ -65,6 +65,14 @@ pub(super) struct Count {
     pub(super) unknown: u64,
 }
 
+/// Who takes records, when, and until when it holds them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taker {
+    pub(super) member: u64,
+    pub(super) until: u64,
+    pub(super) now: u64,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Window {
@@ -266,13 +274,26 @@ impl Window {
         self.waits.first().map(|(due, _)| *due)
     }
 
-    /// Hands out a waiting range again, up to `end`. Answers how often it was delivered with this time.
-    pub(super) fn lease_again(&mut self, start: u64, end: u64, member: u64, until: u64) -> u16 {
-        self.cut(end);
-        let Some(range) = self.remove(start) else { return 0 };
-        let attempt = range.attempt.saturating_add(1);
-        self.insert(start, Range { end: range.end, attempt, state: State::Leased { member, until } });
-        attempt
+    /// Hands out what waits from `start` on again, and with it the ranges that follow at once, are due, and were
+    /// delivered as often; not beyond `limit`. Answers where that ends, and how often it was delivered with this time.
+    pub(super) fn lease_again(&mut self, start: u64, limit: u64, taker: Taker) -> Option<(u64, u16)> {
+        self.cut(limit);
+        let mut end = start;
+        let mut attempt = None;
+        while end < limit
+            && let Some(range) = self.ranges.get(&end)
+            && matches!(range.state, State::Waiting { due } if due <= taker.now)
+            && attempt.is_none_or(|attempt| attempt == range.attempt)
+        {
+            attempt = Some(range.attempt);
+            let after = range.end;
+            self.remove(end);
+            end = after;
+        }
+        let attempt = attempt?.saturating_add(1);
+        let Taker { member, until, .. } = taker;
+        self.insert(start, Range { end, attempt, state: State::Leased { member, until } });
+        Some((end, attempt))
     }
 
     /// Settles what the member holds of the offsets from `first` to before `end`.

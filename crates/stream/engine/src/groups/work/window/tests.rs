@@ -89,8 +89,9 @@ impl Both {
                     assert!(!self.oracle.offsets.iter().any(due), "what is due is found");
                     return;
                 };
-                let end = range.end.min(start + max);
-                let attempt = self.window.lease_again(start, end, member, now + until);
+                let taker = Taker { member, until: now + until, now };
+                let (end, attempt) = self.window.lease_again(start, start + max, taker).unwrap();
+                assert!(end == start + max || end >= range.end);
                 self.oracle.each(start, end, |plain| {
                     assert!(matches!(plain.state, State::Waiting { due } if due <= now));
                     plain.attempt += 1;
@@ -222,8 +223,9 @@ proptest! {
         // In the end everything can be done.
         both.window.expire(u64::MAX, 0, usize::MAX);
         while let Some((start, range)) = both.window.due(u64::MAX - 1) {
-            both.window.lease_again(start, range.end, 9, u64::MAX);
-            both.window.ack(9, start, range.end);
+            let taker = Taker { member: 9, until: u64::MAX, now: u64::MAX - 1 };
+            let (end, _) = both.window.lease_again(start, range.end, taker).unwrap();
+            both.window.ack(9, start, end);
         }
         for (start, range) in both.window.take_dead(usize::MAX) {
             both.window.left(start, range.end, None);
@@ -258,7 +260,8 @@ fn without_a_limit_a_record_is_delivered_for_ever() {
     window.lease_new(6, 1, 0);
     for round in 1..1000 {
         window.expire(round, round, 10);
-        assert_eq!(window.lease_again(5, 6, 1, round), 1 + round as u16);
+        let taker = Taker { member: 1, until: round, now: round };
+        assert_eq!(window.lease_again(5, 6, taker), Some((6, 1 + round as u16)));
     }
     assert!(!window.has_dead());
 }
