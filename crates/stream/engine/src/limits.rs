@@ -61,9 +61,11 @@ pub(crate) const PRODUCER_IDS_BLOCK: i64 = 1000;
 pub(crate) const SNAPSHOT_BYTES: u64 = 64 << 20;
 /// The smallest segment that a stream's retention leads to, in bytes.
 pub(crate) const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+/// The newest segments of all shards of a stream together, in bytes, as far as they do not become too small.
+pub(crate) const SEGMENT_BYTES_PER_STREAM: u64 = 128 << 20;
 /// Segments of compacted streams, in bytes.
 pub(crate) const SEGMENT_BYTES_COMPACTED: u64 = 16 << 20;
-/// Segments of the broker's own streams, in bytes.
+/// Segments of the broker's own streams, in bytes, and of streams of many shards.
 pub(crate) const SEGMENT_BYTES_INTERNAL: u64 = 4 << 20;
 /// Threads that open shards at the start.
 pub(crate) const OPENERS_MAX: usize = 8;

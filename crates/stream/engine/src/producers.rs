@@ -7,7 +7,7 @@
 //! Sequence numbers wrap from 2^31 - 1 to 0.
 //!
 //! The state is part of the shard: it changes under the shard's lock, is taken back with batches that the
-//! full disk refused, and is rebuilt at opening from a [`Snapshot`] and the headers of the batches behind it.
+//! full disk refused, and is rebuilt at opening from a snapshot and the headers of the batches behind it.
 //!
 //! Memory is bounded: who published nothing for a day is forgotten, and when the table is full the one that
 //! was idle longest. Once a shard has forgotten anybody, a sequence above 0 from a producer that it does not

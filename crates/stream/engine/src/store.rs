@@ -19,7 +19,9 @@ use trifid_base_log::{
 use trifid_stream_model::spec::{StreamKind, StreamSpec};
 
 use crate::error::FetchError;
-use crate::limits::{SEGMENT_BYTES_COMPACTED, SEGMENT_BYTES_INTERNAL, SEGMENT_BYTES_MIN};
+use crate::limits::{
+    SEGMENT_BYTES_COMPACTED, SEGMENT_BYTES_INTERNAL, SEGMENT_BYTES_MIN, SEGMENT_BYTES_PER_STREAM,
+};
 use crate::shard::{Entries, Entry};
 
 /// The catalogue's log.
@@ -162,7 +164,8 @@ fn settings(spec: &StreamSpec, segment_bytes: u64) -> LogOptions {
         StreamKind::Events | StreamKind::DeadLetter if spec.compact => SEGMENT_BYTES_COMPACTED,
         StreamKind::Events | StreamKind::DeadLetter => u64::MAX,
     };
-    let segment_bytes = Some(segment_bytes.min(by_retention).min(by_use));
+    let by_shards = (SEGMENT_BYTES_PER_STREAM / u64::from(spec.shards.max(1))).max(SEGMENT_BYTES_INTERNAL);
+    let segment_bytes = Some(segment_bytes.min(by_retention).min(by_use).min(by_shards));
     LogOptions { durability, segment_bytes, ..LogOptions::default() }
 }
 
@@ -261,6 +264,8 @@ mod tests {
         let kept = |bytes| StreamSpec { retention_bytes: Some(bytes), ..StreamSpec::default() };
         assert_eq!(bytes(StreamSpec::default()), 64 << 20);
         assert_eq!([1 << 40, 100 << 20, 1 << 20].map(|b| bytes(kept(b))), [64 << 20, 25 << 20, 1 << 20]);
+        let shards = |shards| StreamSpec { shards, ..StreamSpec::default() };
+        assert_eq!([2, 8, 256].map(|n| bytes(shards(n))), [64 << 20, 16 << 20, SEGMENT_BYTES_INTERNAL]);
         assert_eq!(bytes(StreamSpec { compact: true, ..kept(1 << 40) }), SEGMENT_BYTES_COMPACTED);
         let internal = StreamSpec { kind: StreamKind::Internal, ..StreamSpec::default() };
         assert_eq!(bytes(internal), SEGMENT_BYTES_INTERNAL);
