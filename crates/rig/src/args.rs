@@ -60,7 +60,8 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Measure only these cells (shapes: list, retrieve, patch, create, stores; memory: start, entities; tap: load,
-    /// memory, metadata, lookup, cone, filter, rows, whole, group, mix, jobs, overload).
+    /// memory, metadata, lookup, cone, filter, rows, whole, group, mix, jobs, overload; stream: ramp, batches, sizes,
+    /// commit, memory, fanout, idle, cache, latency, recovery, limit).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
 }

@@ -3,10 +3,13 @@
 use crate::args::{Mode, Options};
 use crate::client::Reply;
 use crate::error::Error;
+use crate::figures::Spread;
 use crate::floor::Fixed;
 use crate::generator::{Load, Pace, Window, drive};
+use crate::report::Findings;
 use crate::request::Requests;
 use crate::server::Server;
+use crate::verdict::{Bound, Target};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -25,6 +28,23 @@ pub(crate) struct Side {
 }
 
 impl Bench<'_> {
+    /// A part that failed is a target that was missed, unless nothing is judged.
+    pub(crate) fn settled(
+        &mut self,
+        part: &str,
+        done: Result<(), Error>,
+        findings: &mut Findings,
+    ) -> Result<(), Error> {
+        let Err(error) = done else { return Ok(()) };
+        if !self.options.judging() {
+            return Err(error);
+        }
+        (self.progress)(&format!("{part} failed: {error}"));
+        let name = format!("{part}: failures ({error})");
+        findings.targets.push(Target::judge(&name, Bound::AtMost(0.0), None, Some(Spread::once(1.0)), true));
+        Ok(())
+    }
+
     /// A floor that answers what another server answered.
     pub(crate) fn start_floor(
         &mut self,

@@ -88,6 +88,24 @@ pub const JOB_MS_MAX: f64 = 30.0;
 pub const STREAM_MIB_MAX: f64 = 8.0;
 /// Loading the catalogue from CSV, in seconds.
 pub const LOAD_S_MAX: f64 = 3.0;
+/// Messages a second that wait for the disk, in multiples of the floor that does.
+pub const COMMIT_OF_FLOOR_MIN: f64 = 0.5;
+/// Messages a second that wait for the disk, in multiples of NATS with a flush for each.
+pub const COMMIT_OF_NATS_MIN: f64 = 5.0;
+/// Server CPU of a megabyte published to memory over TLS, in multiples of the floor.
+pub const MEMORY_TLS_CPU: f64 = 1.5;
+/// Server CPU of a megabyte published to memory over QUIC, in multiples of the floor.
+pub const MEMORY_QUIC_CPU: f64 = 1.3;
+/// Server CPU of a megabyte delivered to a hundred, in multiples of one delivered to one.
+pub const FANOUT_CPU: f64 = 1.3;
+/// What a server may grow by for ten thousand idle subscriptions, in millions of bytes.
+pub const IDLE_SUBSCRIPTIONS_MB_MAX: f64 = 100.0;
+/// Reading a log at start, in thousands of millions of bytes a second.
+pub const RECOVERY_GB_PER_S_MIN: f64 = 1.0;
+/// What a server may hold under everything at once, in MiB.
+pub const PROCESS_MIB_MAX: f64 = 256.0;
+/// The share of the closed-loop rate at which latency is measured.
+pub const LATENCY_SHARE: f64 = 0.3;
 
 const _: () = assert!(LIST_ENTITIES <= SEEDED_ENTITIES);
 const _: () = assert!(SHAPE_CLIENTS <= CLIENTS && UPDATE_CLIENTS <= CLIENTS);

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Child;
 use std::sync::mpsc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a server prints before its address.
 pub(crate) const LISTENING: &str = "listening http=";
@@ -21,8 +21,9 @@ pub(crate) struct Server {
     name: &'static str,
     child: Child,
     address: SocketAddr,
-    doors: String,
+    line: String,
     started: Instant,
+    listened_after: Duration,
 }
 
 impl Server {
@@ -52,11 +53,14 @@ impl Server {
         let (sender, found) = mpsc::channel();
         let (words, _) = Words::read(stderr, move |line| {
             if let Some(address) = parse_address(line, before) {
-                let _ = sender.send((address, parse_doors(line).to_owned()));
+                let _ = sender.send((address, line.to_owned()));
             }
         });
         match found.recv_timeout(limits::START_WAIT) {
-            Ok((address, doors)) => Ok(Server { name, child, address, doors, started }),
+            Ok((address, line)) => {
+                let listened_after = started.elapsed();
+                Ok(Server { name, child, address, line, started, listened_after })
+            }
             Err(_) => {
                 process::kill(&mut child);
                 Err(Error::Start { name, reason: format!("no line `{before}…`; it said: {words}") })
@@ -71,7 +75,12 @@ impl Server {
 
     /// Whether it said that it opened this door.
     pub(crate) fn has_door(&self, door: &str) -> bool {
-        self.doors.split(',').any(|open| open == door)
+        parse_doors(&self.line).split(',').any(|open| open == door)
+    }
+
+    /// Where it said that it listens besides: the address after ` name=` in the same line.
+    pub(crate) fn address_of(&self, name: &str) -> Option<SocketAddr> {
+        parse_address(&self.line, &format!(" {name}="))
     }
 
     /// Its process.
@@ -87,6 +96,11 @@ impl Server {
     /// When its process was started.
     pub(crate) fn started(&self) -> Instant {
         self.started
+    }
+
+    /// How long it took from the start of its process until it said where it listens.
+    pub(crate) fn listened_after(&self) -> Duration {
+        self.listened_after
     }
 
     /// Ends it as a power cut would: no signal that it could handle.

@@ -28,10 +28,8 @@ mod stars;
 use crate::args::{Mode, Pacing};
 use crate::bench::Bench;
 use crate::error::Error;
-use crate::figures::Spread;
 use crate::report::Findings;
 use crate::server::Server;
-use crate::verdict::{Bound, Target};
 use archive::World;
 use classes::Class;
 use postgres::Postgres;
@@ -68,16 +66,16 @@ pub(crate) fn run(bench: &mut Bench<'_>) -> Result<Findings, Error> {
     load::measure(bench, &world, &mut findings)?;
     if wants(bench, MEMORY) {
         let done = memory::measure(bench, &world, &mut findings);
-        settled(bench, MEMORY, done, &mut findings)?;
+        bench.settled(MEMORY, done, &mut findings)?;
     }
     let classes: Vec<Class> = Class::ALL.into_iter().filter(|class| wants(bench, class.cell())).collect();
     if !classes.is_empty() || wants(bench, JOBS) {
         let done = on_one_server(bench, &world, &classes, &mut findings);
-        settled(bench, "the archive", done, &mut findings)?;
+        bench.settled("the archive", done, &mut findings)?;
     }
     if wants(bench, OVERLOAD) {
         let done = overload::measure(bench, &world, &mut findings);
-        settled(bench, OVERLOAD, done, &mut findings)?;
+        bench.settled(OVERLOAD, done, &mut findings)?;
     }
     Ok(findings)
 }
@@ -95,11 +93,11 @@ fn on_one_server(
         let (same, done) = classes::measure(bench, world, server, postgres.as_ref(), *class, findings);
         // After a failure nobody knows what the server is busy with.
         server = if done.is_ok() { same } else { anew(bench, world, same)? };
-        settled(bench, &class.name(), done, findings)?;
+        bench.settled(&class.name(), done, findings)?;
     }
     if wants(bench, JOBS) {
         let done = jobs::measure(bench, world, &server, findings);
-        settled(bench, JOBS, done, findings)?;
+        bench.settled(JOBS, done, findings)?;
     }
     server.stop()
 }
@@ -122,25 +120,8 @@ fn peer(
     }
     match Postgres::start(bench, world, findings) {
         Ok(postgres) => Ok(postgres),
-        Err(error) => settled(bench, "PostgreSQL", Err(error), findings).map(|()| None),
+        Err(error) => bench.settled("PostgreSQL", Err(error), findings).map(|()| None),
     }
-}
-
-/// A part that failed is a target that was missed, unless nothing is judged.
-fn settled(
-    bench: &mut Bench<'_>,
-    part: &str,
-    done: Result<(), Error>,
-    findings: &mut Findings,
-) -> Result<(), Error> {
-    let Err(error) = done else { return Ok(()) };
-    if !bench.options.judging() {
-        return Err(error);
-    }
-    (bench.progress)(&format!("{part} failed: {error}"));
-    let name = format!("{part}: failures ({error})");
-    findings.targets.push(Target::judge(&name, Bound::AtMost(0.0), None, Some(Spread::once(1.0)), true));
-    Ok(())
 }
 
 #[cfg(test)]

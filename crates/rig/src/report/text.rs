@@ -6,7 +6,7 @@ use crate::figures::Spread;
 use crate::verdict::{Bound, Target, Verdict};
 use std::fmt::{self, Display, Formatter};
 
-const SIDE_WIDTH: usize = 14;
+const SIDE_WIDTH: usize = 16;
 const GAP: usize = 3;
 
 impl Display for Report {
@@ -80,7 +80,17 @@ fn table(f: &mut Formatter<'_>, cells: &[&Cell]) -> fmt::Result {
 
 /// The names of all figures of a block, those that matter most first.
 fn columns(cells: &[&Cell]) -> Vec<&'static str> {
-    const ORDER: [&str; 5] = ["requests_per_s", "p50_us", "p99_us", "p99.9_us", "cpu_us"];
+    const ORDER: [&str; 9] = [
+        "requests_per_s",
+        "messages_per_s",
+        "mb_per_s",
+        "p50_us",
+        "p99_us",
+        "p99.9_us",
+        "cpu_us",
+        "cpu_ms_per_mb",
+        "cpu_us_per_message",
+    ];
     let mut names: Vec<&'static str> = cells.iter().flat_map(|cell| cell.figures.keys().copied()).collect();
     names.sort_by_key(|name| (ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()), *name));
     names.dedup();

@@ -112,7 +112,7 @@ impl Answers {
                 continue;
             }
             if let Some(journal) = &self.journal {
-                journal.append(&[arrived.clone()]).await;
+                journal.append(std::slice::from_ref(&arrived)).await;
             }
             match self.mode {
                 EchoMode::Echo => write.write_all(&arrived).await?,

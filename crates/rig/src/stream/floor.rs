@@ -34,14 +34,14 @@ pub(super) fn start(
     transport: Transport,
     kind: Kind,
 ) -> Result<Running, Error> {
-    let certificate = bench.directory.join(format!("{}.pem", name.replace(' ', "-")));
-    let journal = (kind == Kind::Durable).then(|| bench.directory.join("floor.journal"));
+    let file = |ending: &str| bench.directory.join(format!("{}.{ending}", name.replace(' ', "-")));
+    let certificate = file("pem");
+    let journal = (kind == Kind::Durable).then(|| file("journal"));
     let arguments = arguments(transport, kind, &certificate, journal);
     let core = bench.options.server_core();
     let server = Server::start(name, bench.program, &arguments, bench.directory, core)?;
     let certificate = echo::trusted(&certificate)?;
-    let floor =
-        Floor { address: server.address(), transport, certificate, echoes: kind == Kind::Echo };
+    let floor = Floor { address: server.address(), transport, certificate, echoes: kind == Kind::Echo };
     Ok(Running { server, floor })
 }
 

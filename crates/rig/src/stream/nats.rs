@@ -94,7 +94,8 @@ impl Publisher {
         let mut publisher =
             Publisher { socket, buffer: Vec::with_capacity(64 << 10), command: Vec::new(), inbox };
         publisher.line().await?;
-        let hello = "CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true,\"no_responders\":true}\r\n";
+        let hello =
+            "CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true,\"no_responders\":true}\r\n";
         let subscribe = format!("SUB {} 1\r\nPING\r\n", publisher.inbox);
         publisher.socket.write_all(format!("{hello}{subscribe}").as_bytes()).await?;
         while publisher.line().await? != "PONG" {}

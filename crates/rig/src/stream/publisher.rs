@@ -10,15 +10,21 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use super::batch::Met;
 use super::frames::{self, HEAD_BYTES};
-use super::{nats, tls};
+use super::native::Outcome;
+use super::{kafka, native, nats, tls};
 use crate::args::Transport;
 use crate::error::Error;
 
-/// One connection that publishes.
+/// One connection that publishes, or asks a cache.
 pub(super) enum Publisher {
     /// Frames to a floor.
     Floor(Frames),
+    /// Frames to the stream door.
+    Native(native::Caller),
+    /// Requests to the Kafka listener.
+    Kafka(kafka::Publisher),
     /// Messages to NATS: the payload of each and how many make a batch.
     Nats {
         /// The connection.
@@ -32,10 +38,40 @@ pub(super) enum Publisher {
 
 impl Publisher {
     /// Publishes one batch and waits until it is acknowledged.
-    pub(super) async fn publish(&mut self) -> io::Result<()> {
+    pub(super) async fn publish(&mut self) -> io::Result<Outcome> {
         match self {
-            Publisher::Floor(frames) => frames.publish().await,
-            Publisher::Nats { connection, payload, count } => connection.publish(payload, *count).await,
+            Publisher::Floor(frames) => frames.publish().await.map(|()| Outcome::Done(0)),
+            Publisher::Native(caller) => caller.call().await,
+            Publisher::Kafka(publisher) => publisher.publish().await,
+            Publisher::Nats { connection, payload, count } => {
+                connection.publish(payload, *count).await.map(|()| Outcome::Done(0))
+            }
+        }
+    }
+}
+
+/// One connection that is given what was published.
+pub(super) enum Subscriber {
+    /// Frames of the stream door.
+    Native(native::Subscriber),
+    /// Fetches from the Kafka listener.
+    Kafka(kafka::Fetcher),
+}
+
+impl Subscriber {
+    /// The next offset that it waits for.
+    pub(super) fn next_offset(&self) -> u64 {
+        match self {
+            Subscriber::Native(subscriber) => subscriber.next_offset(),
+            Subscriber::Kafka(fetcher) => fetcher.next_offset(),
+        }
+    }
+
+    /// Waits for something and tells of each batch in it.
+    pub(super) async fn receive(&mut self, tell: &mut impl FnMut(Met)) -> io::Result<()> {
+        match self {
+            Subscriber::Native(subscriber) => subscriber.receive(tell).await,
+            Subscriber::Kafka(fetcher) => fetcher.receive(tell).await,
         }
     }
 }

@@ -68,7 +68,9 @@ impl Identity {
 /// A client that trusts one certificate and speaks one protocol.
 pub(super) fn client(trusted: &CertificateDer<'static>, alpn: &[u8]) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
-    roots.add(trusted.clone()).map_err(|error| Error::Options(format!("the floor's certificate: {error}")))?;
+    roots
+        .add(trusted.clone())
+        .map_err(|error| Error::Options(format!("the floor's certificate: {error}")))?;
     let mut config = ClientConfig::builder_with_protocol_versions(&[&rustls::version::TLS13])
         .with_root_certificates(roots)
         .with_no_client_auth();

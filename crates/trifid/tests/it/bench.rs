@@ -23,3 +23,9 @@ fn memory_can_be_measured() {
 fn the_archive_can_be_measured() {
     smoke("tap");
 }
+
+#[cfg(feature = "stream")]
+#[test]
+fn streams_can_be_measured() {
+    smoke("stream");
+}
