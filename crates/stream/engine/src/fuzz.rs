@@ -41,7 +41,8 @@ pub fn publish(bytes: &[u8]) {
     }
 }
 
-/// Target `stream_stored`: any bytes as a stored snapshot of producers, or as a record of the catalogue. What
+/// Target `stream_stored`: any bytes as a stored snapshot of producers, or as a record of the catalogue, of
+/// committed offsets, or of the definitions of caches. What
 /// is read is written and read again as the same.
 pub fn stored(bytes: &[u8]) {
     if let Some(read) = crate::snapshot::decode(bytes, 100) {
@@ -51,6 +52,8 @@ pub fn stored(bytes: &[u8]) {
         assert_eq!(again.producers.without(none()), read.producers.without(none()));
     }
     crate::catalogue::fuzz(bytes);
+    crate::groups::fuzz(bytes);
+    crate::cache::fuzz(bytes);
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Keeping what the broker itself must remember in streams of its own: one shard, compacted by key, so that the last
-//! record of a key is its state and a record without a value its end.
+//! Keeping what the broker itself must remember in streams of its own: one shard, compacted by key, so that
+//! the last record of a key is its state and a record without a value its end.
 
 use std::sync::Arc;
 

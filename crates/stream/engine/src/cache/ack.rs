@@ -9,8 +9,8 @@ use super::store::Cache;
 use crate::ack::Ack;
 use crate::error::CommitFailure;
 
-/// Resolves when the write counts as the cache's durability has it; from then on it is read and watched. A cache in memory
-/// needs no waiting. Dropping it takes nothing back.
+/// Resolves when the write counts as the cache's durability has it; from then on it is read and watched. A
+/// cache in memory needs no waiting. Dropping it takes nothing back.
 #[must_use = "a durable write is acknowledged only after this resolves"]
 pub struct WriteAck {
     cache: Option<Arc<Cache>>,

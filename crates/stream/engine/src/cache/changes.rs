@@ -1,10 +1,11 @@
 //! The last changes of a cache, and who watches them.
 //!
-//! A watch is a slot: what it is interested in, the revision of the first change that it has not been told, and a waker
-//! while it waits. A change looks its key up among the watched keys, compares itself with the watched prefixes, notes
-//! itself in the slots that it concerns and wakes those that wait: a watch that a change does not concern costs it
-//! nothing, and does not fall behind by it. Changes are kept while anybody watches, up to a bound in number and bytes;
-//! a watch whose first untold change is no longer kept has fallen off.
+//! A watch is a slot: what it is interested in, the revision of the first change that it has not been told,
+//! and a waker while it waits. A change looks its key up among the watched keys, compares itself with the
+//! watched prefixes, notes itself in the slots that it concerns and wakes those that wait: a watch that a
+//! change does not concern costs it nothing, and does not fall behind by it. Changes are kept while anybody
+//! watches, up to a bound in number and bytes; a watch whose first untold change is no longer kept has fallen
+//! off.
 
 use std::collections::VecDeque;
 use std::task::Waker;

@@ -3,7 +3,7 @@
 //! ```text
 //!  key    tenant / name
 //!  value  version u8 (1) | id u64 | durability u8 (0 memory, 1 periodic, 2 on commit) | interval_ms u32
-//!         | budget_bytes u64 | default_ttl_ms u64 (u64::MAX: none)                                 big endian
+//!         | budget_bytes u64 | default_ttl_ms u64 (u64::MAX: none)                   big endian
 //! ```
 
 use std::collections::BTreeMap;
@@ -66,6 +66,14 @@ impl Definition {
         let default_ttl_ms = Some(value.get_u64()).filter(|ms| *ms != u64::MAX);
         Some(Self { id, tenant, name, spec: CacheSpec { durability, budget_bytes, default_ttl_ms } })
     }
+}
+
+/// See [`super::fuzz`].
+pub(super) fn fuzz(bytes: &[u8]) {
+    let Some(definition) = Definition::read(b"default/c", bytes) else { return };
+    let again = Definition::read(b"default/c", &definition.value());
+    assert_eq!(again.as_ref(), Some(&definition));
+    _ = read_key(bytes);
 }
 
 fn key(tenant: &Tenant, name: &CacheName) -> String {

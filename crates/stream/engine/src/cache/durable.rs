@@ -5,9 +5,9 @@
 //!          (revision = offset + 1)
 //! ```
 //!
-//! So nobody ever reads what a full disk or a power cut takes back. What a write expects is compared with what is
-//! pending before it. Pending writes happen in order, under the lock of the journal, done by whoever comes by: the
-//! acknowledgement of a write when it is polled, the next write, or the tick.
+//! So nobody ever reads what a full disk or a power cut takes back. What a write expects is compared with
+//! what is pending before it. Pending writes happen in order, under the lock of the journal, done by whoever
+//! comes by: the acknowledgement of a write when it is polled, the next write, or the tick.
 //!
 //! What is evicted, or whose life ended, gets a record without a value, so that it does not come back after a
 //! restart and compaction can forget it.
@@ -106,7 +106,8 @@ impl Journal {
         self.pending.back().map_or_else(Ack::ready, |pending| pending.ack.twin())
     }
 
-    /// Publishes the changes together. Their revisions are one after the other, from the one that is answered.
+    /// Publishes the changes together. Their revisions are one after the other, from the one that is
+    /// answered.
     pub(super) fn publish(
         &mut self,
         writes: SmallVec<[Write; 1]>,
@@ -130,7 +131,8 @@ impl Journal {
         Ok((base + 1, ack))
     }
 
-    /// The next changes that count now, with the revision of the first. What the disk refused is dropped and counted.
+    /// The next changes that count now, with the revision of the first. What the disk refused is dropped and
+    /// counted.
     pub(super) fn next(&mut self) -> Option<(u64, SmallVec<[Write; 1]>)> {
         loop {
             let fate = self.pending.front_mut()?.ack.fate()?;

@@ -10,7 +10,8 @@ pub const PREFIX_WATCHES_MAX: usize = 1_024;
 pub const CHANGES_MAX: usize = 16_384;
 /// Bytes of changes that a cache keeps, and at most a quarter of its budget.
 pub const CHANGE_BYTES_MAX: usize = 8 << 20;
-/// What an entry costs beside its key and value: places in the table, the order of keys, of use and of expiry.
+/// What an entry costs beside its key and value: places in the table, the order of keys, of use and of
+/// expiry.
 pub const ENTRY_BYTES: usize = 240;
 /// Entries whose life one tick ends, per cache; the others are not given out any more either.
 pub const EXPIRED_PER_TICK_MAX: usize = 4_096;
@@ -24,7 +25,8 @@ pub const PARTS_MAX: usize = 16;
 pub const PART_BYTES: u64 = 1 << 20;
 /// Writes that wait for the disk, per cache.
 pub const PENDING_MAX: usize = 65_536;
-/// Entries that one put may push out before it lets another push on: an entry of four megabytes may outweigh many.
+/// Entries that one put may push out before it lets another push on: an entry of four megabytes may outweigh
+/// many.
 pub const EVICTED_AT_ONCE_MAX: usize = 4_096;
 /// When to try again if too many do, in milliseconds.
 pub const RETRY_PENDING_MS: u32 = 20;

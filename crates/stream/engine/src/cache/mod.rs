@@ -1,19 +1,20 @@
-//! The key-value cache: entries with a life and a revision, compare-and-set, watches, and a budget that is kept.
+//! The key-value cache: entries with a life and a revision, compare-and-set, watches, and a budget that is
+//! kept.
 //!
 //! ```text
 //!  put ──> part of the table (by hash) ──> changes ──> watches
 //!   └─ durable: a record of the cache's stream first; the rest when that counts
 //! ```
 //!
-//! - A cache has a [budget](trifid_stream_model::spec::CacheSpec::budget_bytes) of bytes; beyond it the entries leave that
-//!   are used least (SIEVE, see `part.rs`), counted and told to those who watch.
-//! - Revisions rise with each change of a cache, over all its keys. A durable cache's are the offsets of its stream plus
-//!   one; they go on after a restart, as do its entries and the ends of their lives.
+//! - A cache has a [budget](trifid_stream_model::spec::CacheSpec::budget_bytes) of bytes; beyond it the
+//!   entries leave that are used least (SIEVE, see `part.rs`), counted and told to those who watch.
+//! - Revisions rise with each change of a cache, over all its keys. A durable cache's are the offsets of its
+//!   stream plus one; they go on after a restart, as do its entries and the ends of their lives.
 //! - A watch is told every change of its keys, or that it missed some, never silently less (`watch.rs`).
 //! - Ends of lives are times of day: a clock that jumps forward ends them early.
 //!
-//! Caches are defined in the broker's own stream `_caches` where there is a data directory, also those in memory, whose
-//! entries a restart forgets.
+//! Caches are defined in the broker's own stream `_caches` where there is a data directory, also those in
+//! memory, whose entries a restart forgets.
 
 mod ack;
 mod changes;
@@ -128,8 +129,8 @@ impl Caches {
         self.map.write().entry(cache.tenant.clone()).or_default().insert(cache.name.clone(), cache);
     }
 
-    /// Makes a cache, or finds the one that is made the same way. A durable one is on disk before it is answered, and is
-    /// refused without a data directory. May wait for the disk.
+    /// Makes a cache, or finds the one that is made the same way. A durable one is on disk before it is
+    /// answered, and is refused without a data directory. May wait for the disk.
     pub fn create(
         &self,
         tenant: &Tenant,
@@ -170,7 +171,8 @@ impl Caches {
         self.map.read().get(tenant)?.get(name).cloned()
     }
 
-    /// At most `limit` of the tenant's caches whose names begin with `prefix`, in order of name, after `after`.
+    /// At most `limit` of the tenant's caches whose names begin with `prefix`, in order of name, after
+    /// `after`.
     pub fn list(
         &self,
         tenant: &Tenant,
@@ -219,6 +221,11 @@ impl Caches {
     pub(crate) fn tick(&self, now_ms: i64) {
         self.all().iter().for_each(|cache| cache.tick(now_ms));
     }
+}
+
+/// For [`crate::fuzz`]: any bytes as the definition of a cache. What is read is written and read again as the same.
+pub(crate) fn fuzz(bytes: &[u8]) {
+    define::fuzz(bytes);
 }
 
 fn stream_name(id: u64) -> StreamName {

@@ -1,8 +1,8 @@
 //! One part of a cache's table: entries by hash, by key, by use and by the end of their life.
 //!
-//! Eviction is SIEVE: entries stand in a queue by age, a hand walks from the oldest to the newest, passes over those
-//! that were read since it last came by (taking their mark), and takes the first that was not. A read costs a mark
-//! and moves nothing; what is read once is gone sooner than what is read often.
+//! Eviction is SIEVE: entries stand in a queue by age, a hand walks from the oldest to the newest, passes
+//! over those that were read since it last came by (taking their mark), and takes the first that was not. A
+//! read costs a mark and moves nothing; what is read once is gone sooner than what is read often.
 //!
 //! An entry costs [`ENTRY_BYTES`] beside its key and value.
 
@@ -216,8 +216,8 @@ impl Part {
         ended.map(|(_, at)| (self.nodes[*at].key.clone(), self.nodes[*at].hash)).collect()
     }
 
-    /// Entries after `after` whose keys begin with `prefix`, in the order of keys, as many as fit; at least one. Answers
-    /// whether there are more.
+    /// Entries after `after` whose keys begin with `prefix`, in the order of keys, as many as fit; at least
+    /// one. Answers whether there are more.
     pub(super) fn scan(&self, page: &Page<'_>, out: &mut Vec<(Bytes, Found)>) -> bool {
         let from = match page.after >= page.prefix && !page.after.is_empty() {
             true => Bound::Excluded(page.after),

@@ -1,8 +1,8 @@
 //! One cache: put, get, delete, compare-and-set, several at once, scan.
 //!
-//! Reading takes the lock of one part of the table and copies nothing. Writing in memory takes that lock and the one of
-//! the changes; writing durably takes the lock of the journal first (see [`super::durable`]). Locks are always taken in
-//! the order journal, part, changes, and nobody is woken under any of them.
+//! Reading takes the lock of one part of the table and copies nothing. Writing in memory takes that lock and
+//! the one of the changes; writing durably takes the lock of the journal first (see [`super::durable`]).
+//! Locks are always taken in the order journal, part, changes, and nobody is woken under any of them.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -75,7 +75,8 @@ pub struct Batch {
 pub struct Scanned {
     /// In the order of their keys.
     pub entries: Vec<(Bytes, Found)>,
-    /// Whether there are more after the last; if there is no last, the key to go on after is the one that was given.
+    /// Whether there are more after the last; if there is no last, the key to go on after is the one that was
+    /// given.
     pub more: bool,
 }
 
@@ -89,8 +90,8 @@ impl Cache {
     ) -> Self {
         let parts = (spec.budget_bytes / PART_BYTES).clamp(1, PARTS_MAX as u64) as usize;
         let change_bytes = CHANGE_BYTES_MAX.min(usize::try_from(spec.budget_bytes / 4).unwrap_or(usize::MAX));
-        // A cache in memory begins anew with each life of the broker. Its revisions begin at the time in microseconds,
-        // so that one that a client remembers from a life before names nothing in this one.
+        // A cache in memory begins anew with each life of the broker. Its revisions begin at the time in
+        // microseconds, so that one that a client remembers from a life before names nothing in this one.
         let last = match &shard {
             Some(shard) => shard.end_offset(),
             None => u64::try_from(room.clock.now().micros()).unwrap_or(0),
@@ -198,9 +199,9 @@ impl Cache {
         Ok(())
     }
 
-    /// Carries out several operations in their order, each on its own: one that is refused does not keep the others from
-    /// happening. Durable writes among them share one record batch, and count together or not at all; those that are read
-    /// after being written in the same batch are read as they were before.
+    /// Carries out several operations in their order, each on its own: one that is refused does not keep the
+    /// others from happening. Durable writes among them share one record batch, and count together or not at
+    /// all; those that are read after being written in the same batch are read as they were before.
     pub fn batch(self: &Arc<Self>, ops: &[Op]) -> Result<Batch, CacheError> {
         if ops.len() > CACHE_OPS_MAX {
             return Err(CacheError::TooMany { count: ops.len(), limit: CACHE_OPS_MAX });
@@ -329,8 +330,8 @@ impl Cache {
         })
     }
 
-    /// Entries leave until the rest is within the budget. The change is told under the lock of the part, so that it
-    /// comes before the key's next one.
+    /// Entries leave until the rest is within the budget. The change is told under the lock of the part, so
+    /// that it comes before the key's next one.
     fn evict_in_memory(&self, wakers: &mut Wakers) {
         for _ in 0..EVICTED_AT_ONCE_MAX {
             if !self.is_over() {
@@ -345,8 +346,8 @@ impl Cache {
         }
     }
 
-    /// Entries whose life has ended leave, a bounded number at a time; they were not given out since it did. Also does
-    /// what pending writes and the budget ask for.
+    /// Entries whose life has ended leave, a bounded number at a time; they were not given out since it did.
+    /// Also does what pending writes and the budget ask for.
     pub(super) fn tick(&self, now_ms: i64) {
         let mut wakers = Wakers::new();
         match &self.journal {
@@ -409,7 +410,8 @@ impl Cache {
         };
         let hash = self.hash(key);
         let in_table = || self.part(hash).lock().revision(hash, key, now_ms);
-        // Zero stands for what is not there; a revision of this batch is not known yet, and nobody can expect it.
+        // Zero stands for what is not there; a revision of this batch is not known yet, and nobody can expect
+        // it.
         let revision = match plan.there.get(key) {
             Some(false) => 0,
             Some(true) => u64::MAX,
@@ -510,15 +512,15 @@ impl Cache {
         }
     }
 
-    /// Entries whose keys begin with `prefix`, after the key `after` (empty: from the first), in the order of keys. At
-    /// most `limit`; perhaps fewer, also when there are more. Entries that change meanwhile are given as they were or
-    /// as they are.
+    /// Entries whose keys begin with `prefix`, after the key `after` (empty: from the first), in the order of
+    /// keys. At most `limit`; perhaps fewer, also when there are more. Entries that change meanwhile are
+    /// given as they were or as they are.
     pub fn scan(&self, prefix: &[u8], after: &[u8], limit: usize) -> Scanned {
         self.scan_page(prefix, after, limit.clamp(1, SCAN_ENTRIES_MAX), SCAN_BYTES_MAX)
     }
 
-    /// Each part gives a share of the page. What lies beyond the last key of a part that has more may be preceded by
-    /// what that part did not give, and is left for the next page.
+    /// Each part gives a share of the page. What lies beyond the last key of a part that has more may be
+    /// preceded by what that part did not give, and is left for the next page.
     pub(super) fn scan_page(&self, prefix: &[u8], after: &[u8], limit: usize, bytes_max: usize) -> Scanned {
         let parts = self.parts.len();
         let page = Page {

@@ -627,8 +627,8 @@ impl Both {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// With eviction out of play, a cache is a map with revisions and ends; what a watch is told amounts to it; what was
-    /// acknowledged durably survives the power cut.
+    /// With eviction out of play, a cache is a map with revisions and ends; what a watch is told amounts to
+    /// it; what was acknowledged durably survives the power cut.
     #[test]
     fn a_cache_is_a_map(steps in steps(), durable in any::<bool>()) {
         let mut both = Both::new(if durable { ON_COMMIT } else { Durability::Memory });
@@ -636,4 +636,29 @@ proptest! {
             both = both.take(step);
         }
     }
+}
+
+/// The stream of a cache is compacted, and the cache is the same after a restart.
+#[test]
+fn many_changes_of_few_keys_take_little_room() {
+    let rig = Rig::on_disk();
+    let cache = make(&rig, spec(ON_COMMIT, 1 << 20));
+    let large = "x".repeat(500);
+    put_for(&cache, "early", "and never again", Ttl::Ms(1 << 40));
+    for n in 0..300 {
+        put(&cache, &format!("k{}", n % 4), &format!("{n} {large}"));
+    }
+    cache.delete(&bytes("k0"), Expect::Any).unwrap().ack.wait().unwrap();
+    let stream =
+        || rig.broker.stream(&Streams::system_tenant(), &stream_name(0)).unwrap().shards()[0].clone();
+    (0..10).for_each(|_| rig.pass(Duration::from_secs(1)));
+    assert!(stream().stats().compactions > 0);
+    let left = crate::testing::read_all(&stream(), stream().start_offset()).len();
+    assert!(left < 150, "{left}");
+    let there = |cache: &Cache| cache.scan(b"", b"", 100).entries;
+    let wanted = there(&cache);
+    assert_eq!(wanted.len(), 4);
+    drop(cache);
+    let rig = rig.reopen(|disk| disk.power_cut(9));
+    assert_eq!(there(&again(&rig)), wanted);
 }

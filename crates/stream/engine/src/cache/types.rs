@@ -183,8 +183,8 @@ pub enum Event {
         /// The revision that the values belong to.
         revision: u64,
     },
-    /// The watch was too slow, and changes from one revision to before the other may be missing: what is there is
-    /// told again, ended by [`Event::Current`]. A key that is not told then is not there.
+    /// The watch was too slow, and changes from one revision to before the other may be missing: what is
+    /// there is told again, ended by [`Event::Current`]. A key that is not told then is not there.
     Resync {
         /// The first revision that may be missing.
         from: u64,

@@ -23,8 +23,8 @@ enum Phase {
 
 /// A watch of one key or of a prefix. It is a slot in its cache and a position: no queue and no task.
 ///
-/// What is there is told as it was when the watch began: what changes meanwhile is left out there, for it is told as a
-/// change afterwards. So revisions of one key never go back.
+/// What is there is told as it was when the watch began: what changes meanwhile is left out there, for it is
+/// told as a change afterwards. So revisions of one key never go back.
 pub struct Watch {
     cache: Arc<Cache>,
     filter: Filter,

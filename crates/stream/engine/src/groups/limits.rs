@@ -8,8 +8,8 @@ pub const MEMBERS_MAX: usize = 32_768;
 pub const OFFSETS_PER_GROUP_MAX: usize = 16_384;
 /// Bytes of the note beside a committed offset (Kafka: `offset.metadata.max.bytes`).
 pub const NOTE_BYTES_MAX: usize = 4096;
-/// A group without members whose offsets nobody committed for this long is forgotten, in milliseconds of running
-/// broker (Kafka: `offsets.retention.minutes`, seven days).
+/// A group without members whose offsets nobody committed for this long is forgotten, in milliseconds of
+/// running broker (Kafka: `offsets.retention.minutes`, seven days).
 pub const IDLE_GROUP_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// How often a group is looked through for offsets of streams that are gone, in milliseconds.
@@ -17,8 +17,8 @@ pub(crate) const PURGE_EVERY_MS: u64 = 60 * 1000;
 
 /// The shortest lease: less would run out on the way.
 pub const LEASE_MS_MIN: u32 = 10;
-/// Offsets between the first record of a shard that is not done and the last that was delivered. Beyond it the group
-/// hands out nothing new of the shard, whatever was acknowledged behind the gap.
+/// Offsets between the first record of a shard that is not done and the last that was delivered. Beyond it
+/// the group hands out nothing new of the shard, whatever was acknowledged behind the gap.
 pub const WINDOW_OFFSETS_MAX: u64 = 262_144;
 /// Ranges that a group tells apart in one shard.
 pub const WINDOW_RANGES_MAX: usize = 16_384;
@@ -26,8 +26,9 @@ pub const WINDOW_RANGES_MAX: usize = 16_384;
 pub const IN_FLIGHT_PER_MEMBER_MAX: u64 = 65_536;
 /// Leases that one look at a group lets run out; the rest come with the next look.
 pub const EXPIRED_PER_TICK_MAX: usize = 4_096;
-/// A native group whose last member left unfinished work is remembered for so long, in milliseconds: how often its
-/// records were delivered, above all, so that a record that ends its readers is set aside all the same.
+/// A native group whose last member left unfinished work is remembered for so long, in milliseconds: how
+/// often its records were delivered, above all, so that a record that ends its readers is set aside all the
+/// same.
 pub const UNFINISHED_GROUP_MS: u64 = 60 * 60 * 1000;
 /// Members of native groups that wait to be told how their commits fared; beyond it the oldest are looked at.
 pub(crate) const UNSETTLED_MAX: usize = 1_024;
@@ -60,8 +61,8 @@ pub const ASSIGNMENT_BYTES_MAX: usize = 1 << 20;
 pub const GROUP_ASSIGNMENT_BYTES_MAX: usize = 32 << 20;
 /// Sessions that one tick lets end, over all groups; the rest come with the next tick.
 pub const SESSIONS_PER_TICK_MAX: usize = 2_048;
-/// The most that time moves on between two looks at the clock, in milliseconds: a clock that jumps forward ends no
-/// session and no lease.
+/// The most that time moves on between two looks at the clock, in milliseconds: a clock that jumps forward
+/// ends no session and no lease.
 pub const CLOCK_STEP_MS_MAX: i64 = 5_000;
 
 const _: () = assert!(IN_FLIGHT_PER_MEMBER_MAX <= WINDOW_OFFSETS_MAX);

@@ -6,11 +6,13 @@
 //!                               └─ work      members share the records: leases, redelivery, dead letters
 //! ```
 //!
-//! The committed offsets of a group are one thing, whichever its members speak; at one time they all speak the same.
-//! A committed offset belongs to the stream that it was made for: a stream of the same name that is made later begins
-//! anew. A group is forgotten when it is deleted, or nobody asked for it in [`IDLE_GROUP_MS`](limits::IDLE_GROUP_MS).
+//! The committed offsets of a group are one thing, whichever its members speak; at one time they all speak
+//! the same. A committed offset belongs to the stream that it was made for: a stream of the same name that is
+//! made later begins anew. A group is forgotten when it is deleted, or nobody asked for it in
+//! [`IDLE_GROUP_MS`](limits::IDLE_GROUP_MS).
 //!
-//! Locks are taken in the order work, group, table, and nobody is woken under them except by a pull's own queue.
+//! Locks are taken in the order work, group, table, and nobody is woken under them except by a pull's own
+//! queue.
 
 pub mod classic;
 mod error;
@@ -101,8 +103,8 @@ impl Groups {
         &self.classic
     }
 
-    /// Joins a native group, which is made if it is not there. The first member says what the group does; the others take
-    /// it as it is. A dead-letter stream that is not there is made. May wait for the disk.
+    /// Joins a native group, which is made if it is not there. The first member says what the group does; the
+    /// others take it as it is. A dead-letter stream that is not there is made. May wait for the disk.
     pub fn join(
         &self,
         tenant: &Tenant,
@@ -148,8 +150,8 @@ impl Groups {
         names.iter().map(|name| self.shared.stream(tenant, name)).collect()
     }
 
-    /// Commits offsets of a group that nobody is in: a consumer that assigns its shards itself. All of them, or none. In
-    /// force at once; the answer resolves when they count.
+    /// Commits offsets of a group that nobody is in: a consumer that assigns its shards itself. All of them,
+    /// or none. In force at once; the answer resolves when they count.
     pub fn commit(
         &self,
         tenant: &Tenant,
@@ -163,8 +165,8 @@ impl Groups {
         })
     }
 
-    /// Commits offsets as a member of a classic group (OffsetCommit). All of them, or none. In force at once; the answer
-    /// resolves when they count.
+    /// Commits offsets as a member of a classic group (OffsetCommit). All of them, or none. In force at once;
+    /// the answer resolves when they count.
     pub fn commit_as(
         &self,
         tenant: &Tenant,
@@ -228,7 +230,8 @@ impl Groups {
         Some(found.collect())
     }
 
-    /// At most `limit` of the tenant's groups whose names begin with `prefix`, in order of name, after `after`.
+    /// At most `limit` of the tenant's groups whose names begin with `prefix`, in order of name, after
+    /// `after`.
     pub fn list(
         &self,
         tenant: &Tenant,
@@ -291,8 +294,8 @@ impl Groups {
         state.offsets.iter().map(of).collect()
     }
 
-    /// Puts a group that nobody is in to another place of a stream, in one shard or all. Answers where it is now; in force
-    /// at once, and the answer resolves when it counts. May wait for the disk.
+    /// Puts a group that nobody is in to another place of a stream, in one shard or all. Answers where it is
+    /// now; in force at once, and the answer resolves when it counts. May wait for the disk.
     pub fn reset(
         &self,
         tenant: &Tenant,
@@ -416,6 +419,12 @@ impl Groups {
             _ = self.shared.forget(cell, &mut state);
         }
     }
+}
+
+/// For [`crate::fuzz`]: any bytes as a record of the stream of committed offsets. What is read is written and read
+/// again as the same.
+pub(crate) fn fuzz(bytes: &[u8]) {
+    offsets::fuzz(bytes);
 }
 
 fn not_made(name: &StreamName, error: &CreateError) -> GroupError {

@@ -1,14 +1,14 @@
-//! Where committed offsets are kept: in the broker's own stream `_groups`, one record for a group and a shard, if there
-//! is a data directory and the stream that is read is durable. Offsets of a stream in memory are worth nothing after a
-//! restart, and are kept in memory.
+//! Where committed offsets are kept: in the broker's own stream `_groups`, one record for a group and a
+//! shard, if there is a data directory and the stream that is read is durable. Offsets of a stream in memory
+//! are worth nothing after a restart, and are kept in memory.
 //!
 //! ```text
 //!  key    version u8 (1) | tenant, group, stream: each length u8, bytes | shard u32
-//!  value  stream's number u64 | offset u64 | time i64 | note: the rest                              big endian
+//!  value  stream's number u64 | offset u64 | time i64 | note: the rest                    big endian
 //! ```
 //!
-//! An offset is in force at once and acknowledged when its record counts. If the disk was too full for it, it is written
-//! again later.
+//! An offset is in force at once and acknowledged when its record counts. If the disk was too full for it, it
+//! is written again later.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -100,6 +100,15 @@ pub(super) fn read(key: &[u8], value: Option<&[u8]>) -> Option<(Key, Option<Stor
     match value {
         None => Some((key, None)),
         Some(value) => Some((key, Some(decode(value)?))),
+    }
+}
+
+/// See [`super::fuzz`]. The first byte says how many of the others are the key.
+pub(super) fn fuzz(bytes: &[u8]) {
+    let Some((len, rest)) = bytes.split_first() else { return };
+    let (key, value) = rest.split_at(rest.len().min((*len).into()));
+    if let Some((known, Some(stored))) = read(key, Some(value)) {
+        assert_eq!((known.encode(), encode(&stored)), (key.to_vec(), value.to_vec()));
     }
 }
 

@@ -83,8 +83,8 @@ impl Shared {
         Ok(ack)
     }
 
-    /// Puts offsets in force that follow from what members did, whether or not they can be written now: what is owed is
-    /// written with the next tick that can.
+    /// Puts offsets in force that follow from what members did, whether or not they can be written now: what
+    /// is owed is written with the next tick that can.
     pub(super) fn store_or_owe(&self, cell: &Arc<Cell>, entries: Vec<(At, Stored)>) -> Ack {
         let written = self.write(cell, &entries);
         let mut state = cell.lock();

@@ -12,7 +12,7 @@ use trifid_stream_model::spec::{Durability, StreamSpec};
 use super::*;
 use crate::SpecChange;
 use crate::error::CommitFailure;
-use crate::testing::{Count, Rig, batch_at, checked, keyed, name, put, spec};
+use crate::testing::{Count, Rig, batch_at, checked, keyed, name, put, read_all, spec};
 
 const ON_COMMIT: Durability = Durability::OnCommit;
 
@@ -636,7 +636,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (1_usize..6).prop_map(|records| Step::Publish { records }),
         6 => (who.clone(), 1_u32..6).prop_map(|(who, max)| Step::Pull { who, max }),
         4 => (who.clone(), 1_usize..4).prop_map(|(who, take)| Step::Ack { who, take }),
-        2 => (who.clone(), 1_usize..3, 0_u32..50).prop_map(|(who, take, delay)| Step::Nack { who, take, delay }),
+        2 => (who.clone(), 1_usize..3, 0_u32..50)
+            .prop_map(|(who, take, delay)| Step::Nack { who, take, delay }),
         1 => who.clone().prop_map(|who| Step::Extend { who }),
         1 => who.clone().prop_map(|who| Step::Leave { who }),
         1 => who.prop_map(|who| Step::Lose { who }),
@@ -755,7 +756,8 @@ impl World {
         World { rig, members, held, published, acked, perhaps }
     }
 
-    /// The committed offset passes acknowledged records, and those that are in the dead-letter stream, and no others.
+    /// The committed offset passes acknowledged records, and those that are in the dead-letter stream, and no
+    /// others.
     fn check(&self) {
         let Some(committed) = committed(&self.rig) else { return };
         assert!(committed <= self.published);
@@ -788,7 +790,8 @@ impl World {
         dead
     }
 
-    /// With a member that does its work, everything is done: acknowledged, or set aside after three deliveries.
+    /// With a member that does its work, everything is done: acknowledged, or set aside after three
+    /// deliveries.
     fn finish(mut self) {
         for who in 0..3 {
             self.members[who] = None;
@@ -817,7 +820,8 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whatever members do, and whenever the power fails: every record is acknowledged, set aside, or comes again.
+    /// Whatever members do, and whenever the power fails: every record is acknowledged, set aside, or comes
+    /// again.
     #[test]
     fn every_record_is_done_in_the_end(steps in steps()) {
         let mut world = World::new();
@@ -874,4 +878,60 @@ fn members_of_several_threads_do_every_record() {
         });
     });
     assert_eq!(progress(rig).dead_lettered, 0);
+}
+
+/// What compaction took is not there to be done: the group goes past it, also where it was being delivered again.
+#[test]
+fn a_group_goes_past_what_compaction_took() {
+    let rig = Rig::on_disk();
+    rig.create("s", StreamSpec { compact: true, ..spec(ON_COMMIT) });
+    let endless = GroupSettings { max_deliveries: 0, ..settings() };
+    let worker = join(&rig, &["s"], &endless).unwrap();
+    let large = "x".repeat(900);
+    for n in 0..100 {
+        let key = format!("k{}", n % 3);
+        put(&rig.shard("s"), checked(&keyed(5, &[(&key, Some(&format!("{n} {large}")))])));
+    }
+    let first = pull(&worker, 10);
+    assert_eq!(offsets(&first), (0..10).collect::<Vec<_>>());
+    _ = worker.nack(&ranges(&first), 0).unwrap();
+    (0..10).for_each(|_| rig.pass(Duration::from_secs(1)));
+    assert!(rig.shard("s").stats().compactions > 0);
+    // The pages that it has read go with the last member.
+    worker.leave();
+    let worker = join(&rig, &["s"], &endless).unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..100 {
+        let got = pull(&worker, 50);
+        seen.extend(records(&got).into_iter().map(|(_, value, _)| value));
+        ack(&worker, &ranges(&got));
+    }
+    assert!(seen.len() < 20, "{}", seen.len());
+    for last in 97..100 {
+        assert!(
+            seen.iter().any(|value| value.starts_with(&format!("{last} "))),
+            "the last of each key is there"
+        );
+    }
+    assert_eq!((committed(&rig), progress(&rig).lag, progress(&rig).lost), (Some(100), Some(0), 0));
+}
+
+/// The stream of committed offsets is compacted, and tells the same afterwards.
+#[test]
+fn a_thousand_commits_are_soon_one() {
+    let rig = Rig::on_disk();
+    rig.create("s", spec(ON_COMMIT));
+    rig.create("t", spec(ON_COMMIT));
+    commit(&rig, "t", 0, 7).unwrap();
+    (0..1000).for_each(|n| commit(&rig, "s", 0, n).unwrap());
+    let system =
+        || rig.broker.stream(&Streams::system_tenant(), &name("_groups")).unwrap().shards()[0].clone();
+    (0..10).for_each(|_| rig.pass(Duration::from_secs(1)));
+    assert!(system().stats().compactions > 0);
+    let left = read_all(&system(), system().start_offset()).len();
+    assert!(left < 500, "{left}");
+    let rig = rig.reopen(|disk| disk.power_cut(9));
+    assert_eq!(committed(&rig), Some(999));
+    let other = rig.broker.groups().committed(&rig.tenant(), &group(), &name("t"), 0);
+    assert_eq!(other.map(|committed| committed.offset), Some(7));
 }

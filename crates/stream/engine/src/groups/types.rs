@@ -12,7 +12,8 @@ use super::limits::LEASE_MS_MIN;
 /// What the first member of a native group asks of it; those who join later take it as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSettings {
-    /// How long a delivery is leased to a member. A record that is not acknowledged by then is delivered again.
+    /// How long a delivery is leased to a member. A record that is not acknowledged by then is delivered
+    /// again.
     pub ack_timeout_ms: u32,
     /// How often a record is delivered before it is set aside; zero: without end.
     pub max_deliveries: u16,
@@ -120,7 +121,8 @@ pub struct GroupListing {
     pub protocol: Protocol,
     /// Kafka: the type of its protocol (`consumer`); empty otherwise.
     pub protocol_type: String,
-    /// Kafka: the state as its protocol names it (`Stable`, `PreparingRebalance`, ...); `Empty` or `Stable` otherwise.
+    /// Kafka: the state as its protocol names it (`Stable`, `PreparingRebalance`, ...); `Empty` or `Stable`
+    /// otherwise.
     pub kafka_state: &'static str,
     /// How many members it has.
     pub members: usize,

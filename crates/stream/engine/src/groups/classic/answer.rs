@@ -1,4 +1,5 @@
-//! An answer that comes later: to a join, when the others have joined; to a sync, when the leader has assigned.
+//! An answer that comes later: to a join, when the others have joined; to a sync, when the leader has
+//! assigned.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,10 +18,12 @@ enum State<T> {
 
 type Shared<T> = Arc<Mutex<State<T>>>;
 
-/// What a group keeps: it gives the answer, once. Dropped without it, it answers that the group is not there any more.
+/// What a group keeps: it gives the answer, once. Dropped without it, it answers that the group is not there
+/// any more.
 pub(super) struct Promise<T>(Option<Shared<T>>);
 
-/// What a member waits for. Resolves once; dropping it is not leaving, but while nobody waits the session runs.
+/// What a member waits for. Resolves once; dropping it is not leaving, but while nobody waits the session
+/// runs.
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Answer<T>(Shared<T>);
 

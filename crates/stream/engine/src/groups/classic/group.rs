@@ -8,11 +8,12 @@
 //!                            └─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - The generation rises with each completed rebalance, and only what the leader of the present generation brings is
-//!   assigned.
-//! - Every join and every sync is answered exactly once: by the group, by a later request of the same member, or by the
-//!   end of the group.
-//! - Sessions stand in one ordered set. However many end at once, a group begins one rebalance for all of them.
+//! - The generation rises with each completed rebalance, and only what the leader of the present generation
+//!   brings is assigned.
+//! - Every join and every sync is answered exactly once: by the group, by a later request of the same member,
+//!   or by the end of the group.
+//! - Sessions stand in one ordered set. However many end at once, a group begins one rebalance for all of
+//!   them.
 //!
 //! Cost: a heartbeat is two steps in a tree; a rebalance looks at each member once.
 
@@ -35,7 +36,8 @@ pub(super) enum Phase {
     Preparing {
         /// When the rest is left behind.
         until: u64,
-        /// The group was empty: more are expected, and nobody is waited for in particular. Not after this time.
+        /// The group was empty: more are expected, and nobody is waited for in particular. Not after this
+        /// time.
         initial: Option<u64>,
     },
     /// Members wait for what the leader assigns.

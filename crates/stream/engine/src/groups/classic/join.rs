@@ -122,7 +122,8 @@ impl Group {
         let (promise, answer) = pair();
         if let Some(member) = self.members.get_mut(id) {
             match member.join.replace(promise) {
-                // A connection that was lost, most likely: it is answered for its client to join with the new one.
+                // A connection that was lost, most likely: it is answered for its client to join with the new
+                // one.
                 Some(earlier) => earlier.give(Err(ClassicError::RebalanceInProgress), wakers),
                 None => self.joining += 1,
             }
@@ -131,8 +132,8 @@ impl Group {
         answer
     }
 
-    /// A static member comes back without its id: it takes the place of the one before, which is fenced off (KIP-345). If
-    /// it tells the same about itself, nobody else notices.
+    /// A static member comes back without its id: it takes the place of the one before, which is fenced off
+    /// (KIP-345). If it tells the same about itself, nobody else notices.
     fn replace(
         &mut self,
         now: u64,

@@ -1,11 +1,13 @@
 //! Kafka's classic group protocol: the coordinator's side of JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 //!
-//! `group.rs`, `join.rs` and `rebalance.rs` are the rules, a state machine over times that it is given; this module puts
-//! one behind a lock for each group. Answers that others have to come for are futures ([`Answer`]).
+//! `group.rs`, `join.rs` and `rebalance.rs` are the rules, a state machine over times that it is given; this
+//! module puts one behind a lock for each group. Answers that others have to come for are futures
+//! ([`Answer`]).
 //!
-//! Obeys KIP-62 (rebalance timeout), KIP-345 (static members), KIP-389 (largest group), KIP-394 (member ids), KIP-559
-//! (protocol in SyncGroup) and KIP-814 (a static leader that comes back). Times are those of a clock that moves on by
-//! [`CLOCK_STEP_MS_MAX`](super::limits::CLOCK_STEP_MS_MAX) at most between two looks at it, so that a clock that jumps ends no session.
+//! Obeys KIP-62 (rebalance timeout), KIP-345 (static members), KIP-389 (largest group), KIP-394 (member ids),
+//! KIP-559 (protocol in SyncGroup) and KIP-814 (a static leader that comes back). Times are those of a clock
+//! that moves on by [`CLOCK_STEP_MS_MAX`](super::limits::CLOCK_STEP_MS_MAX) at most between two looks at it,
+//! so that a clock that jumps ends no session.
 
 mod answer;
 pub(super) mod group;
@@ -38,8 +40,8 @@ impl Classic {
         Classic { shared }
     }
 
-    /// A member joins, or joins again (JoinGroup). Answered when the group's next generation begins; at once if there is
-    /// nothing to wait for, or it is refused.
+    /// A member joins, or joins again (JoinGroup). Answered when the group's next generation begins; at once
+    /// if there is nothing to wait for, or it is refused.
     pub fn join(&self, tenant: &Tenant, request: JoinRequest) -> Answer<Joined> {
         if self.shared.is_draining() {
             return Answer::ready(Err(ClassicError::NotAvailable));
@@ -104,7 +106,8 @@ impl Classic {
         answers.unwrap_or_else(|error| leaving.iter().map(|_| Err(error.clone())).collect())
     }
 
-    /// Whether a member may commit offsets now: see also [`Groups::commit_as`](super::Groups::commit_as), which does both.
+    /// Whether a member may commit offsets now: see also [`Groups::commit_as`](super::Groups::commit_as),
+    /// which does both.
     pub fn check_commit(
         &self,
         tenant: &Tenant,

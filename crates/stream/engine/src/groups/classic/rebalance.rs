@@ -1,5 +1,5 @@
-//! From one generation to the next: waiting for the members, choosing leader and protocol, handing out what the leader
-//! assigned, and what time does to those who are late.
+//! From one generation to the next: waiting for the members, choosing leader and protocol, handing out what
+//! the leader assigned, and what time does to those who are late.
 
 use bytes::Bytes;
 use hashbrown::HashMap;
@@ -89,8 +89,8 @@ impl Group {
         }
     }
 
-    /// Each member votes for the first of its protocols that all know; the most votes win, and among equals what the
-    /// leader likes best.
+    /// Each member votes for the first of its protocols that all know; the most votes win, and among equals
+    /// what the leader likes best.
     fn choose_protocol(&self) -> String {
         let mut votes: HashMap<&str, usize> = HashMap::new();
         for member in self.members.values() {
@@ -202,8 +202,8 @@ impl Group {
         }
     }
 
-    /// Whether somebody may commit offsets: a member of the present generation; or, while nobody is in the group, whoever
-    /// names no member (a consumer that assigns its shards itself).
+    /// Whether somebody may commit offsets: a member of the present generation; or, while nobody is in the
+    /// group, whoever names no member (a consumer that assigns its shards itself).
     pub(in crate::groups) fn check_commit(
         &mut self,
         now: u64,

@@ -360,7 +360,8 @@ fn commits_are_for_members_of_the_present_generation() {
     assert_eq!(bench.group.check_commit(bench.now, &new), Err(ClassicError::RebalanceInProgress));
 }
 
-/// Twenty thousand consumers that die at once: each tick does a bounded piece, and the group is rebalanced once.
+/// Twenty thousand consumers that die at once: each tick does a bounded piece, and the group is rebalanced
+/// once.
 #[test]
 fn a_herd_dies_in_bounded_pieces() {
     let mut bench = Bench::default();
@@ -400,7 +401,8 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let who = 0_usize..6;
     let step = prop_oneof![
-        5 => (who.clone(), prop::bool::weighted(0.2)).prop_map(|(who, new_metadata)| Step::Join { who, new_metadata }),
+        5 => (who.clone(), prop::bool::weighted(0.2))
+            .prop_map(|(who, new_metadata)| Step::Join { who, new_metadata }),
         5 => (who.clone(), prop::bool::weighted(0.1)).prop_map(|(who, stale)| Step::Sync { who, stale }),
         3 => who.clone().prop_map(|who| Step::Beat { who }),
         1 => who.clone().prop_map(|who| Step::Leave { who }),
@@ -624,7 +626,8 @@ proptest! {
 
     #[test]
     fn any_schedule_keeps_the_rules(steps in steps()) {
-        let mut world = World { clients: (0..6).map(|who| Client { is_static: who < 2, ..Client::default() }).collect(), ..World::default() };
+        let client = |who| Client { is_static: who < 2, ..Client::default() };
+        let mut world = World { clients: (0..6).map(client).collect(), ..World::default() };
         for step in &steps {
             world.take(step);
         }

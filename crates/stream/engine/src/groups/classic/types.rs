@@ -72,7 +72,8 @@ pub struct JoinRequest {
     pub client_host: String,
     /// `consumer`, `connect`, ...
     pub protocol_type: String,
-    /// Ways to assign that it knows, the one it likes best first, with what the leader needs to know about it.
+    /// Ways to assign that it knows, the one it likes best first, with what the leader needs to know about
+    /// it.
     pub protocols: Vec<(String, Bytes)>,
     /// It is expelled if it is not heard of for so long.
     pub session_timeout_ms: u32,
@@ -80,8 +81,8 @@ pub struct JoinRequest {
     pub rebalance_timeout_ms: u32,
     /// A new member is told its id before it is let in (KIP-394): JoinGroup from version 4.
     pub require_member_id: bool,
-    /// A leader that comes back as the same instance can be told to keep the assignment (KIP-814): JoinGroup from
-    /// version 9.
+    /// A leader that comes back as the same instance can be told to keep the assignment (KIP-814): JoinGroup
+    /// from version 9.
     pub can_skip_assignment: bool,
 }
 

@@ -1,15 +1,18 @@
-//! Setting records aside: they are published to the dead-letter stream like any other record, with headers that tell where
-//! they come from, and are done when that counts.
+//! Setting records aside: they are published to the dead-letter stream like any other record, with headers
+//! that tell where they come from, and are done when that counts.
 //!
 //! ```text
-//!  trifid-stream      the stream that they come from             trifid-deliveries  how often they were delivered
-//!  trifid-shard       its shard                                  trifid-reason      ack-timeout, nack, member-lost
-//!  trifid-offset      the offset there                           trifid-group       the group
+//!  trifid-stream      the stream that they come from
+//!  trifid-shard       its shard
+//!  trifid-offset      the offset there
+//!  trifid-deliveries  how often they were delivered
+//!  trifid-reason      ack-timeout, nack, member-lost
+//!  trifid-group       the group
 //! ```
 //!
-//! Numbers are decimal text. Key, value, time and headers stay as they are. A batch that cannot be opened (damaged, or
-//! compressed in a way that this build does not read) is set aside whole, as the value of one record with the header
-//! `trifid-batch`, for each range.
+//! Numbers are decimal text. Key, value, time and headers stay as they are. A batch that cannot be opened
+//! (damaged, or compressed in a way that this build does not read) is set aside whole, as the value of one
+//! record with the header `trifid-batch`, for each range.
 
 use std::sync::Arc;
 

@@ -18,8 +18,8 @@ use crate::ack::Ack;
 /// How often a blocking pull reads a page before it answers that there is nothing.
 const PAGES_PER_PULL: usize = 64;
 
-/// A member of a native group. Dropping it without [`leave`](Member::leave) means that it was lost: what it held counts as
-/// a delivery that failed.
+/// A member of a native group. Dropping it without [`leave`](Member::leave) means that it was lost: what it
+/// held counts as a delivery that failed.
 pub struct Member {
     shared: Arc<Shared>,
     cell: Arc<Cell>,
@@ -70,8 +70,8 @@ impl Member {
         self.work.settings()
     }
 
-    /// Waits until there are records for the member: at most `max_records`, about `max_bytes` of batches and at least one.
-    /// Dropping it takes nothing back that it has not answered.
+    /// Waits until there are records for the member: at most `max_records`, about `max_bytes` of batches and
+    /// at least one. Dropping it takes nothing back that it has not answered.
     pub fn pull(&self, max_records: u32, max_bytes: usize) -> Pull<'_> {
         Pull { member: self, max_records: max_records.max(1), max_bytes, key: None }
     }

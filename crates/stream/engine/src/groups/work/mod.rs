@@ -6,21 +6,22 @@
 //!  nack, lease over, member gone ──> waits ──> delivered again ──> ... ──> too often ──> dead-letter stream
 //! ```
 //!
-//! - **Sharing.** The members share every shard: whoever pulls gets the next records, so a fast member gets more than a
-//!   slow one and a stuck one delays only what it holds. While several pulls wait, each gets a share of what there is.
-//!   Pulls are woken in the order in which they came. A member that leaves or is lost gives back what it held, at once.
-//! - **Order.** One member that acknowledges as it goes sees each shard in order. Several members see the records
-//!   of a shard, and so of a key, side by side: who needs the order of keys among several consumers uses Kafka's classic
-//!   groups, where a shard belongs to one member, or one group a shard.
-//! - **At least once.** An acknowledgement moves the committed offset past all records that are done before the first that
-//!   is not; what was acknowledged behind a gap is remembered in memory, and delivered again after a restart of the
-//!   broker. So is how often a record was delivered.
-//! - **Setting aside.** A record that was delivered as often as allowed goes to the dead-letter stream and is done when
-//!   it counts there (`dead.rs`); without such a stream it is counted and passed over.
+//! - **Sharing.** The members share every shard: whoever pulls gets the next records, so a fast member gets
+//!   more than a slow one and a stuck one delays only what it holds. While several pulls wait, each gets a
+//!   share of what there is. Pulls are woken in the order in which they came. A member that leaves or is lost
+//!   gives back what it held, at once.
+//! - **Order.** One member that acknowledges as it goes sees each shard in order. Several members see the
+//!   records of a shard, and so of a key, side by side: who needs the order of keys among several consumers
+//!   uses Kafka's classic groups, where a shard belongs to one member, or one group a shard.
+//! - **At least once.** An acknowledgement moves the committed offset past all records that are done before
+//!   the first that is not; what was acknowledged behind a gap is remembered in memory, and delivered again
+//!   after a restart of the broker. So is how often a record was delivered.
+//! - **Setting aside.** A record that was delivered as often as allowed goes to the dead-letter stream and is
+//!   done when it counts there (`dead.rs`); without such a stream it is counted and passed over.
 //!
-//! The window between the committed offset and the next delivery is bounded in offsets and ranges, what a member
-//! holds in records. Cost: a pull looks at each shard of the member until it has enough; an acknowledgement is a few steps
-//! in trees; nothing is kept per waiting record but its range.
+//! The window between the committed offset and the next delivery is bounded in offsets and ranges, what a
+//! member holds in records. Cost: a pull looks at each shard of the member until it has enough; an
+//! acknowledgement is a few steps in trees; nothing is kept per waiting record but its range.
 
 mod dead;
 mod member;
@@ -378,8 +379,8 @@ impl Work {
         Ok(Settled { settled: sum.settled, unknown: sum.unknown, ack })
     }
 
-    /// What time does: leases end, streams grow or go, records are set aside. May wait for the disk. Answers whether the
-    /// work is over and may be put away.
+    /// What time does: leases end, streams grow or go, records are set aside. May wait for the disk. Answers
+    /// whether the work is over and may be put away.
     pub(super) fn tick(&self, shared: &Shared, cell: &Arc<Cell>, now: u64) -> bool {
         let (dead, letters) = {
             let mut inner = self.inner.lock();
@@ -514,8 +515,8 @@ impl Inner {
         Ok(places.into_values().collect())
     }
 
-    /// Begins to read a shard: at the committed offset, or where the settings say. Where it begins is committed, so that
-    /// a group that begins at the end does not miss what comes while it is away.
+    /// Begins to read a shard: at the committed offset, or where the settings say. Where it begins is
+    /// committed, so that a group that begins at the end does not miss what comes while it is away.
     fn begin(
         &mut self,
         cell: &Arc<Cell>,
@@ -615,7 +616,8 @@ impl Inner {
         drop(self.commit(shared, cell));
     }
 
-    /// Streams may have been deleted, made anew, or given more shards. Answers whether members read other shards now.
+    /// Streams may have been deleted, made anew, or given more shards. Answers whether members read other
+    /// shards now.
     fn refresh(&mut self, shared: &Shared, cell: &Arc<Cell>) -> bool {
         let read = self.places.values().filter(|place| place.readers > 0);
         let names: BTreeSet<StreamName> = read.map(|place| place.stream.clone()).collect();

@@ -191,7 +191,8 @@ impl Place {
         let lost = self.window.lose_before(first);
         self.figures.lost += lost;
         if lost > 0 {
-            tracing::warn!(stream = %self.stream, shard = self.number, lost, "records went before their group had done them");
+            tracing::warn!(stream = %self.stream, shard = self.number, lost,
+                "records went before their group had done them");
         }
     }
 

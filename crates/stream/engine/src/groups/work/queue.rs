@@ -1,7 +1,7 @@
 //! Pulls that wait for a group to have something: in the order in which they came, one woken at a time.
 //!
-//! Who is woken and takes something wakes the next one if there is more; who is woken and goes away without looking
-//! passes it on. So a record wakes one pull of a thousand, and none is forgotten.
+//! Who is woken and takes something wakes the next one if there is more; who is woken and goes away without
+//! looking passes it on. So a record wakes one pull of a thousand, and none is forgotten.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,13 +1,15 @@
-//! What a group knows of one shard: which offsets are done, leased, waiting or to be set aside. Pure; times come in.
+//! What a group knows of one shard: which offsets are done, leased, waiting or to be set aside. Pure; times
+//! come in.
 //!
 //! ```text
 //!            committed                                                   next
 //!   done ──────┤ leased │ waiting │ done │ leased │ set aside │ done │ ... ├── not yet delivered
 //! ```
 //!
-//! The offsets between the first that is not done and the next to be delivered are covered by ranges without gap or
-//! overlap; a range has one state. Done ranges melt together, and leave at the front: that is the committed offset. So
-//! it never passes a record that is not done, and the memory is that of the ranges, not of the records.
+//! The offsets between the first that is not done and the next to be delivered are covered by ranges without
+//! gap or overlap; a range has one state. Done ranges melt together, and leave at the front: that is the
+//! committed offset. So it never passes a record that is not done, and the memory is that of the ranges, not
+//! of the records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -233,7 +235,8 @@ impl Window {
         }
     }
 
-    /// What was delivered and is not done before `to` is gone from the shard. Answers how many offsets that were.
+    /// What was delivered and is not done before `to` is gone from the shard. Answers how many offsets that
+    /// were.
     pub(super) fn lose_before(&mut self, to: u64) -> u64 {
         let mut lost = 0;
         let to_cut = to.min(self.next);
@@ -274,8 +277,9 @@ impl Window {
         self.waits.first().map(|(due, _)| *due)
     }
 
-    /// Hands out what waits from `start` on again, and with it the ranges that follow at once, are due, and were
-    /// delivered as often; not beyond `limit`. Answers where that ends, and how often it was delivered with this time.
+    /// Hands out what waits from `start` on again, and with it the ranges that follow at once, are due, and
+    /// were delivered as often; not beyond `limit`. Answers where that ends, and how often it was delivered
+    /// with this time.
     pub(super) fn lease_again(&mut self, start: u64, limit: u64, taker: Taker) -> Option<(u64, u16)> {
         self.cut(limit);
         let mut end = start;
@@ -333,8 +337,8 @@ impl Window {
         self.settle(member, first, end, |_| State::Leased { member, until })
     }
 
-    /// The member is gone: what it held is delivered again at once. That it was lost counts as a delivery that
-    /// failed; that it left does not. Answers how many records it held.
+    /// The member is gone: what it held is delivered again at once. That it was lost counts as a delivery
+    /// that failed; that it left does not. Answers how many records it held.
     pub(super) fn release(&mut self, member: u64, now: u64, lost: bool) -> u64 {
         let held = self.held.range((member, 0)..=(member, u64::MAX));
         let starts: Vec<u64> = held.map(|(_, start)| *start).collect();

@@ -53,12 +53,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let (member, offset, len, time) = (1_u64..4, 0_u64..60, 0_u64..12, 1_u64..40);
     let span = (member.clone(), offset.clone(), len.clone());
     let step = prop_oneof![
-        4 => (member.clone(), 1_u64..12, time.clone()).prop_map(|(member, len, until)| Step::Lease { member, len, until }),
-        4 => (member.clone(), 1_u64..8, time.clone()).prop_map(|(member, max, until)| Step::Again { member, max, until }),
+        4 => (member.clone(), 1_u64..12, time.clone())
+            .prop_map(|(member, len, until)| Step::Lease { member, len, until }),
+        4 => (member.clone(), 1_u64..8, time.clone())
+            .prop_map(|(member, max, until)| Step::Again { member, max, until }),
         1 => (1_u64..5).prop_map(|len| Step::Skip { len }),
         4 => span.clone().prop_map(|(member, first, len)| Step::Ack { member, first, len }),
-        2 => (span.clone(), 0_u64..20).prop_map(|((member, first, len), delay)| Step::Nack { member, first, len, delay }),
-        1 => (span, time.clone()).prop_map(|((member, first, len), until)| Step::Extend { member, first, len, until }),
+        2 => (span.clone(), 0_u64..20)
+            .prop_map(|((member, first, len), delay)| Step::Nack { member, first, len, delay }),
+        1 => (span, time.clone())
+            .prop_map(|((member, first, len), until)| Step::Extend { member, first, len, until }),
         1 => (member, any::<bool>()).prop_map(|(member, lost)| Step::Release { member, lost }),
         3 => (0_u64..15).prop_map(|ms| Step::Pass { ms }),
         1 => (1_usize..4, any::<bool>()).prop_map(|(max, arrives)| Step::SetAside { max, arrives }),
@@ -211,8 +215,8 @@ impl Both {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever happens, in whatever order: each offset is in the state that a plain table has it in, and the committed
-    /// offset never passes one that is not done.
+    /// Whatever happens, in whatever order: each offset is in the state that a plain table has it in, and the
+    /// committed offset never passes one that is not done.
     #[test]
     fn a_window_is_a_table_of_offsets(steps in steps()) {
         let mut both = Both { window: Window::new(0, MAX), oracle: Oracle::default(), now: 0 };
