@@ -59,6 +59,8 @@ pub const PRODUCER_BATCHES: usize = 5;
 pub(crate) const PRODUCER_IDS_BLOCK: i64 = 1000;
 /// Bytes appended to a shard between two snapshots of its producers: what an opening has to read again.
 pub(crate) const SNAPSHOT_BYTES: u64 = 64 << 20;
+/// The same at an orderly end: less is read again sooner than a snapshot is flushed.
+pub(crate) const SETTLED_BYTES: u64 = 1 << 20;
 /// The smallest segment that a stream's retention leads to, in bytes.
 pub(crate) const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 /// The newest segments of all shards of a stream together, in bytes, as far as they do not become too small.

@@ -16,7 +16,7 @@ use crate::error::{CreateError, OpenError};
 use crate::limits::{Limits, OPENERS_MAX};
 use crate::producers::Producers;
 use crate::room::Room;
-use crate::shard::{Beginning, Core, Shard};
+use crate::shard::{Beginning, Core, Shard, Stored};
 use crate::snapshot;
 use crate::store::{CATALOGUE, Dir, ShardLog, log_id};
 use crate::streams::streams_of;
@@ -148,8 +148,14 @@ impl Opening<'_> {
 
     fn in_memory(&self, listed: &Listed, index: u32, forgot: bool) -> Arc<Shard> {
         let producers = Producers::new(self.room.limits.producers_max, forgot);
-        let beginning =
-            Beginning { label: label(listed, index), start: 0, next: 0, epoch: 0, producers, cleaned: 0 };
+        let beginning = Beginning {
+            label: label(listed, index),
+            start: 0,
+            next: 0,
+            epoch: 0,
+            producers,
+            stored: Stored::default(),
+        };
         Shard::new(Core::new(self.room.clone(), &listed.spec, beginning), None)
     }
 
@@ -164,11 +170,11 @@ impl Opening<'_> {
         let snapshot = dir.read_producers(id).and_then(|bytes| snapshot::decode(&bytes, max));
         let mut replay = Producing::new(label(listed, index), self.room.now_ms(), Producers::new(max, false));
         let mut from = ReplayFrom::Start;
-        let mut cleaned = 0;
+        let mut stored = Stored::default();
         if let Some(snapshot) = snapshot {
             from = ReplayFrom::Position(Position::new(snapshot.offset));
             replay.producers = snapshot.producers;
-            cleaned = snapshot.cleaned;
+            stored = Stored { offset: snapshot.offset, cleaned: snapshot.cleaned, bytes_since: 0 };
         } else if listed.spec.compact {
             // Whoever's batches were compacted away is not found by reading the log.
             replay.producers = Producers::new(max, true);
@@ -183,7 +189,7 @@ impl Opening<'_> {
                 // explains it.
                 tracing::warn!(shard = %replay.label, error = &error as &dyn Error,
                     "what is stored of the producers is of another time than the log");
-                (replay.producers, cleaned) = (Producers::new(max, true), 0);
+                (replay.producers, stored) = (Producers::new(max, true), Stored::default());
                 dir.recover(id, settings, ReplayFrom::Start, &mut replay)?
             }
             opened => opened?,
@@ -195,7 +201,7 @@ impl Opening<'_> {
             next: recovery.next.get(),
             epoch: 0,
             producers: replay.producers,
-            cleaned,
+            stored: Stored { bytes_since: replay.bytes, ..stored },
         };
         let core = Core::new(self.room.clone(), &listed.spec, beginning);
         let log = ShardLog::new(recovered.start(core.clone()));
@@ -217,16 +223,19 @@ struct Producing {
     label: String,
     producers: Producers,
     now_ms: i64,
+    /// Bytes of batches read.
+    bytes: u64,
 }
 
 impl Producing {
     fn new(label: String, now_ms: i64, producers: Producers) -> Self {
-        Producing { label, producers, now_ms }
+        Producing { label, producers, now_ms, bytes: 0 }
     }
 }
 
 impl Replay for Producing {
     fn frame(&mut self, frame: Frame<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.bytes += frame.payload.len() as u64;
         let header = BatchHeader::parse(frame.payload)?;
         if let Some(claim) = claim(&header) {
             // When it published is not known: it is remembered as long as one that did now.

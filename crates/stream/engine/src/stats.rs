@@ -75,8 +75,10 @@ pub struct ShardStats {
     pub commits: u64,
     /// Flushes of its log.
     pub flushes: u64,
-    /// Bytes written to the log.
+    /// Bytes of its segments on the disk.
     pub log_bytes: u64,
+    /// Bytes written to the log since it was opened.
+    pub log_written: u64,
     /// Segments of the log.
     pub segments: usize,
     /// Compactions done.
@@ -112,6 +114,7 @@ impl ShardStats {
             commits: self.commits + other.commits,
             flushes: self.flushes + other.flushes,
             log_bytes: self.log_bytes + other.log_bytes,
+            log_written: self.log_written + other.log_written,
             segments: self.segments + other.segments,
             compactions: self.compactions + other.compactions,
         }

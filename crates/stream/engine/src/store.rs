@@ -238,6 +238,11 @@ impl ShardLog {
     pub(crate) fn stats(&self) -> Stats {
         self.log.stats()
     }
+
+    /// Bytes of its segments.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.log.bytes()
+    }
 }
 
 /// Kafka's leader epoch has 31 bits.

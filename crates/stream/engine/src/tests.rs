@@ -189,12 +189,32 @@ fn a_restart_goes_on_where_it_was() {
     }
 }
 
+/// The file saves time and nothing else: where little would be read again it is not written, however often the
+/// broker ends.
+#[test]
+fn an_orderly_end_stores_producers_where_it_pays() {
+    let mut rig = Rig::on_disk();
+    let id = rig.create("s", StreamSpec::default()).id();
+    let file = format!("producers/{}", crate::store::log_id(id.0, 0));
+    let is_there = |rig: &Rig| {
+        rig.disk.as_ref().unwrap().files().iter().any(|path| path.as_path() == std::path::Path::new(&file))
+    };
+    let large = vec![7; 300_000];
+    for sequence in 0..5 {
+        let batch = checked(&batch_at(START_MS, &[&large], Some((9, 0, sequence))));
+        put(&rig.shard("s"), batch);
+        rig = rig.restart();
+        assert_eq!(is_there(&rig), sequence >= 3, "{sequence}");
+    }
+}
+
 #[test]
 fn a_torn_or_foreign_snapshot_is_not_believed() {
     for damage in ["flip", "ahead", "gone"] {
         let rig = Rig::on_disk();
         let id = rig.create("s", StreamSpec::default()).id();
-        let batch = |sequence| checked(&batch_at(START_MS, &[b"x"], Some((9, 0, sequence))));
+        let large = vec![7; 500_000];
+        let batch = |sequence| checked(&batch_at(START_MS, &[&large], Some((9, 0, sequence))));
         (0..3).for_each(|sequence| assert_eq!(put(&rig.shard("s"), batch(sequence)), sequence as u64));
         let rig = rig.restart();
         let file = format!("producers/{}", crate::store::log_id(id.0, 0));

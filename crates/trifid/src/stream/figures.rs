@@ -33,7 +33,7 @@ const FIGURES: &[Figure] = &[
     (Kind::Counter, "trifid_stream_commits_total", "Waves of the committer with something of it.", |sum| {
         sum.commits
     }),
-    (Kind::Counter, "trifid_stream_log_bytes_total", "Bytes written to logs.", |sum| sum.log_bytes),
+    (Kind::Counter, "trifid_stream_log_bytes_total", "Bytes written to logs.", |sum| sum.log_written),
     (Kind::Gauge, "trifid_stream_subscribers", "Subscribers.", |sum| sum.subscribers as u64),
     (Kind::Gauge, "trifid_stream_lag_records", "Records that the slowest subscriber is behind.", |sum| {
         sum.lag_max

@@ -45,7 +45,7 @@ use waiters::{Waiters, wake};
 pub use fetch::{Beyond, Fetched, Tail};
 pub use publish::Published;
 pub use ring::{Entries, Entry};
-pub(crate) use upkeep::Turn;
+pub(crate) use upkeep::{Stored, Turn};
 
 /// One shard of a stream.
 pub struct Shard {
@@ -131,13 +131,12 @@ pub(crate) struct Beginning {
     pub(crate) next: u64,
     pub(crate) epoch: u32,
     pub(crate) producers: Producers,
-    /// Below, the log was compacted.
-    pub(crate) cleaned: u64,
+    pub(crate) stored: Stored,
 }
 
 impl Core {
     pub(crate) fn new(room: Arc<Room>, spec: &StreamSpec, beginning: Beginning) -> Arc<Self> {
-        let Beginning { label, start, next, epoch, producers, cleaned } = beginning;
+        let Beginning { label, start, next, epoch, producers, stored } = beginning;
         let keep = Keep::of(spec, &room.limits);
         Arc::new(Core {
             room,
@@ -154,7 +153,7 @@ impl Core {
                 total: 0,
                 keep,
                 figures: Figures::default(),
-                upkeep: upkeep::Marks::cleaned_to(cleaned),
+                upkeep: upkeep::Marks::new(stored),
             }),
             start: AtomicU64::new(start),
             end: AtomicU64::new(next),
@@ -288,7 +287,8 @@ impl Shard {
             pending_batches: state.pending.len(),
             commits: log.batches,
             flushes: log.flushes,
-            log_bytes: log.bytes,
+            log_bytes: self.log.as_ref().map_or(0, ShardLog::bytes),
+            log_written: log.bytes,
             segments: log.segments,
             compactions: self.core.compactions.load(Ordering::Relaxed),
         }

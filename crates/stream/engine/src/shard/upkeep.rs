@@ -7,20 +7,29 @@ use trifid_stream_model::spec::StreamSpec;
 
 use super::{Core, Shard, State};
 use crate::compaction::Compaction;
-use crate::limits::{COMPACTION_RETRY_MS, SNAPSHOT_BYTES, UPKEEP_EVERY_MS};
+use crate::limits::{COMPACTION_RETRY_MS, SETTLED_BYTES, SNAPSHOT_BYTES, UPKEEP_EVERY_MS};
 use crate::snapshot;
 use crate::store::{Dir, ShardLog};
+
+/// What lies on the disk of what is known of producers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stored {
+    /// It speaks of the batches below.
+    pub(crate) offset: u64,
+    /// Below, the log was compacted.
+    pub(crate) cleaned: u64,
+    /// Bytes of the batches that an opening would have to read behind it.
+    pub(crate) bytes_since: u64,
+}
 
 /// When what was done last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Marks {
     /// The last look, in milliseconds of the broker's clock.
     looked_ms: i64,
-    /// What the shard had published at the last snapshot of its producers.
-    snapshot_total: u64,
-    snapshot_end: u64,
-    /// Below, the log was compacted.
-    pub(super) cleaned: u64,
+    stored: Stored,
+    /// What the shard had published, since it was opened, when that was noted.
+    stored_total: u64,
     /// A compaction failed: none before this time.
     compact_after_ms: i64,
     /// The disk was full lately.
@@ -38,8 +47,8 @@ pub(crate) struct Turn {
 }
 
 impl Marks {
-    pub(super) fn cleaned_to(cleaned: u64) -> Self {
-        Marks { cleaned, ..Marks::default() }
+    pub(super) fn new(stored: Stored) -> Self {
+        Marks { stored, ..Marks::default() }
     }
 }
 
@@ -73,7 +82,7 @@ impl Shard {
             let settled = crate::wait::block_on(log.durable_at(next - 1));
             settled.map_err(|error| format!("shard {} is not settled: {error}", self.core.label))?;
         }
-        self.snapshot_after(log, dir, 0)
+        self.snapshot_after(log, dir, SETTLED_BYTES)
     }
 
     /// Whether the disk was full when it was last written.
@@ -83,27 +92,27 @@ impl Shard {
 
     /// Stores what is known of producers, if so many bytes were published since the last time.
     fn snapshot_after(&self, log: &ShardLog, dir: &Dir, bytes: u64) -> Result<(), String> {
-        let is_new = {
+        let is_due = {
             let state = self.core.state.lock();
-            let marks = &state.upkeep;
-            self.core.end() > marks.snapshot_end && state.total >= marks.snapshot_total + bytes
+            let Marks { stored, stored_total, .. } = state.upkeep;
+            stored.bytes_since + (state.total - stored_total) >= bytes
         };
-        if is_new { self.snapshot(log, dir) } else { Ok(()) }
+        if is_due { self.snapshot(log, dir) } else { Ok(()) }
     }
 
     fn snapshot(&self, log: &ShardLog, dir: &Dir) -> Result<(), String> {
-        let (bytes, total, end) = {
+        let (bytes, stored, total) = {
             let state = self.core.state.lock();
-            let end = self.core.end();
-            let bytes = snapshot::encode(end, state.upkeep.cleaned, &state.producers, state.pending_claims());
-            (bytes, state.total, end)
+            let stored = Stored { offset: self.core.end(), bytes_since: 0, ..state.upkeep.stored };
+            let pending = state.pending_claims();
+            let bytes = snapshot::encode(stored.offset, stored.cleaned, &state.producers, pending);
+            (bytes, stored, state.total)
         };
         let written = dir.write_producers(log.id(), &bytes);
         written
             .map_err(|error| format!("the producers of {} could not be stored: {error}", self.core.label))?;
         let mut state = self.core.state.lock();
-        state.upkeep.snapshot_total = total;
-        state.upkeep.snapshot_end = end;
+        (state.upkeep.stored, state.upkeep.stored_total) = (stored, total);
         Ok(())
     }
 
@@ -129,10 +138,10 @@ impl Shard {
     ) -> Result<(), String> {
         let mut running = self.compaction.lock();
         let told = |error: CompactError| format!("compaction of {} failed: {error}", self.core.label);
-        let Marks { cleaned, compact_after_ms, .. } = self.core.state.lock().upkeep;
+        let Marks { stored, compact_after_ms, .. } = self.core.state.lock().upkeep;
         if running.is_none() && spec.compact && is_due && turn.now_ms >= compact_after_ms {
-            let begun =
-                Compaction::begin(log, cleaned, &self.core.room).map_err(|error| told(error.into()))?;
+            let begun = Compaction::begin(log, stored.cleaned, &self.core.room)
+                .map_err(|error| told(error.into()))?;
             *running = begun.map(Box::new);
             if running.is_some() {
                 // What goes is not found by reading the log again.
@@ -146,7 +155,7 @@ impl Shard {
                 let done = compaction.done();
                 let (to, dropped, bytes) = (done.to, done.dropped, done.bytes_freed);
                 tracing::info!(shard = %self.core.label, to, dropped, bytes, "compacted");
-                self.core.state.lock().upkeep.cleaned = done.to;
+                self.core.state.lock().upkeep.stored.cleaned = done.to;
                 self.core.compactions.fetch_add(1, Ordering::Relaxed);
                 *running = None;
                 self.snapshot(log, dir)
