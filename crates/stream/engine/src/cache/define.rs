@@ -202,3 +202,33 @@ impl From<CreateError> for CacheCreateError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What lies on disks already.
+    #[test]
+    fn the_bytes_are_what_they_were() {
+        let definition = Definition {
+            id: 2,
+            tenant: Tenant::default(),
+            name: CacheName::new("n.c").unwrap(),
+            spec: CacheSpec {
+                durability: Durability::Periodic { interval_ms: 250 },
+                budget_bytes: 1 << 20,
+                default_ttl_ms: None,
+            },
+        };
+        let value = definition.value();
+        assert_eq!(
+            value,
+            b"\x01\0\0\0\0\0\0\0\x02\x01\0\0\0\xfa\0\0\0\0\0\x10\0\0\xff\xff\xff\xff\xff\xff\xff\xff"
+        );
+        let key = key(&definition.tenant, &definition.name);
+        assert_eq!(key, "default/n.c");
+        assert_eq!(Definition::read(key.as_bytes(), &value), Some(definition));
+        assert_eq!(Definition::read(b"default/n.c", &value[1..]), None);
+        assert_eq!(Definition::read(b"no tenant", &value), None);
+    }
+}

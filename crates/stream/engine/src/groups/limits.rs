@@ -12,6 +12,8 @@ pub const NOTE_BYTES_MAX: usize = 4096;
 /// running broker (Kafka: `offsets.retention.minutes`, seven days).
 pub const IDLE_GROUP_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
+/// Groups that one tick looks through for offsets of streams that are gone.
+pub(crate) const PURGES_PER_TICK_MAX: usize = 64;
 /// How often a group is looked through for offsets of streams that are gone, in milliseconds.
 pub(crate) const PURGE_EVERY_MS: u64 = 60 * 1000;
 

@@ -36,7 +36,7 @@ use crate::ack::Ack;
 use crate::error::{CreateError, OpenError};
 use crate::stream::Stream;
 use crate::streams::Streams;
-use limits::{IDLE_GROUP_MS, PURGE_EVERY_MS, SESSIONS_PER_TICK_MAX};
+use limits::{IDLE_GROUP_MS, PURGE_EVERY_MS, PURGES_PER_TICK_MAX, SESSIONS_PER_TICK_MAX};
 use offsets::{OffsetLog, refused};
 use shared::Shared;
 use steady::Steady;
@@ -47,8 +47,8 @@ pub use classic::{
 };
 pub use error::GroupError;
 pub use types::{
-    Committed, GroupDescription, GroupListing, GroupSettings, MemberDescription, OffsetCommit, Progress,
-    Protocol,
+    Committed, GroupDescription, GroupListing, GroupSettings, GroupStats, MemberDescription, OffsetCommit,
+    Progress, Protocol,
 };
 pub use work::{Member, Pull, Pulled, Settled};
 
@@ -58,6 +58,12 @@ pub struct Groups {
     classic: Classic,
     /// Which group the next tick begins with, so that none starves.
     turn: AtomicUsize,
+}
+
+/// What a tick may still do, over all groups; the rest comes with the next.
+struct Budget {
+    sessions: usize,
+    purges: usize,
 }
 
 /// Why a commit of a classic member was refused.
@@ -243,6 +249,23 @@ impl Groups {
         cells.iter().map(|cell| listing(cell, &cell.lock())).collect()
     }
 
+    /// Figures of every group of all tenants, for metrics.
+    pub fn stats(&self) -> Vec<GroupStats> {
+        let cells = self.shared.table.all();
+        let stats = cells.iter().map(|cell| {
+            let (listing, rebalances, mut progress, work) = {
+                let state = cell.lock();
+                let progress = self.progress(cell, &state);
+                (listing(cell, &state), state.classic.rebalances(), progress, state.work.clone())
+            };
+            if let Some(work) = work {
+                add_standings(&mut progress, work.standings());
+            }
+            GroupStats::of(cell.tenant.clone(), listing, &progress, rebalances)
+        });
+        stats.collect()
+    }
+
     /// Everything about a group.
     pub fn describe(&self, tenant: &Tenant, group: &GroupName) -> Option<GroupDescription> {
         let cell = self.shared.table.get(tenant, group)?;
@@ -260,9 +283,8 @@ impl Groups {
         };
         if let Some(work) = work {
             description.settings = Some(work.settings());
-            let (members, standings) = work.describe();
-            description.members.extend(members);
-            add_standings(&mut description.progress, standings);
+            description.members.extend(work.describe_members());
+            add_standings(&mut description.progress, work.standings());
         }
         Some(description)
     }
@@ -385,24 +407,25 @@ impl Groups {
             cell.lock().owes = true;
         }
         let cells = self.shared.table.all();
-        let mut sessions = SESSIONS_PER_TICK_MAX;
+        let mut budget = Budget { sessions: SESSIONS_PER_TICK_MAX, purges: PURGES_PER_TICK_MAX };
         let begin = self.turn.fetch_add(1, Ordering::Relaxed) % cells.len().max(1);
         for cell in cells[begin..].iter().chain(&cells[..begin]) {
-            self.tick_group(cell, now, &mut sessions);
+            self.tick_group(cell, now, &mut budget);
         }
     }
 
-    fn tick_group(&self, cell: &Arc<Cell>, now: u64, sessions: &mut usize) {
+    fn tick_group(&self, cell: &Arc<Cell>, now: u64, budget: &mut Budget) {
         let (wakers, work) = {
             let mut state = cell.lock();
             if state.owes {
                 self.shared.pay(cell, &mut state);
             }
-            if now.saturating_sub(state.purged_at) >= PURGE_EVERY_MS {
+            if budget.purges > 0 && now.saturating_sub(state.purged_at) >= PURGE_EVERY_MS {
+                budget.purges -= 1;
                 state.purged_at = now;
                 self.shared.purge(cell, &mut state);
             }
-            (classic::tick(&mut state, now, sessions), state.work.clone())
+            (classic::tick(&mut state, now, &mut budget.sessions), state.work.clone())
         };
         classic::wake(wakers);
         let over = work.filter(|work| work.tick(&self.shared, cell, now));

@@ -229,6 +229,17 @@ mod tests {
         }
     }
 
+    /// What lies on disks already.
+    #[test]
+    fn the_bytes_are_what_they_were() {
+        let group = GroupName::new("g").unwrap();
+        let key = Key { group, ..key() }.encode();
+        assert_eq!(key, b"\x01\x07default\x01g\x0ddemo.readings\0\0\0\x07");
+        let committed = Committed { offset: 0x0102, note: "n".into(), at_ms: 3 };
+        let value = encode(&Stored { stream: StreamId(5), committed });
+        assert_eq!(value, b"\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\x01\x02\0\0\0\0\0\0\0\x03n");
+    }
+
     #[test]
     fn records_come_back() {
         let committed = Committed { offset: 12, note: "half way".into(), at_ms: 99 };

@@ -487,6 +487,8 @@ fn twenty_thousand_members_come_and_are_lost() {
         assert_eq!(pull(some, 1).len(), 1);
     }
     assert_eq!(progress(&rig).in_flight, 1000);
+    let stats = rig.broker.groups().stats().remove(0);
+    assert_eq!((stats.members, stats.lag, stats.in_flight, stats.rebalances), (20_000, 1000, 1000, 0));
     drop(members);
     let last = member(&rig);
     assert_eq!(pull(&last, 2000).iter().map(|d| d.range.last - d.range.first + 1).sum::<u64>(), 1000);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trifid_stream_model::frame::{GroupState, JoinSettings, Start};
 use trifid_stream_model::limits::{DELIVERIES_DEFAULT, LEASE_MS_DEFAULT, LEASE_MS_MAX};
-use trifid_stream_model::names::{GroupName, StreamName};
+use trifid_stream_model::names::{GroupName, StreamName, Tenant};
 
 use super::error::GroupError;
 use super::limits::LEASE_MS_MIN;
@@ -194,4 +194,50 @@ pub struct GroupDescription {
     pub members: Vec<MemberDescription>,
     /// How far it has come.
     pub progress: Vec<Progress>,
+}
+
+/// Figures of a group, over all shards that it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupStats {
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// Its name.
+    pub group: GroupName,
+    /// How many members it has.
+    pub members: usize,
+    /// Records that are there and not done.
+    pub lag: u64,
+    /// Records that are leased to members.
+    pub in_flight: u64,
+    /// Records that wait to be delivered again.
+    pub waiting: u64,
+    /// Records that were delivered more than once.
+    pub redelivered: u64,
+    /// Records that went to the dead-letter stream.
+    pub dead_lettered: u64,
+    /// Records that were passed over.
+    pub passed_over: u64,
+    /// Offsets that retention took too early.
+    pub lost: u64,
+    /// Kafka: rebalances of a group that had members.
+    pub rebalances: u64,
+}
+
+impl GroupStats {
+    pub(super) fn of(tenant: Tenant, listing: GroupListing, progress: &[Progress], rebalances: u64) -> Self {
+        let sum = |of: fn(&Progress) -> u64| progress.iter().map(of).sum();
+        GroupStats {
+            tenant,
+            group: listing.name,
+            members: listing.members,
+            lag: sum(|of| of.lag.unwrap_or(0)),
+            in_flight: sum(|of| of.in_flight),
+            waiting: sum(|of| of.waiting),
+            redelivered: sum(|of| of.redelivered),
+            dead_lettered: sum(|of| of.dead_lettered),
+            passed_over: sum(|of| of.passed_over),
+            lost: sum(|of| of.lost),
+            rebalances,
+        }
+    }
 }

@@ -175,6 +175,10 @@ impl Group {
         &self.protocol
     }
 
+    pub(super) fn rebalances(&self) -> u64 {
+        self.rebalances
+    }
+
     pub(super) fn generation(&self) -> i32 {
         self.generation
     }

@@ -438,7 +438,7 @@ impl Work {
         self.queue.wake_all();
     }
 
-    pub(super) fn describe(&self) -> (Vec<MemberDescription>, Vec<Standing>) {
+    pub(super) fn describe_members(&self) -> Vec<MemberDescription> {
         let inner = self.inner.lock();
         let member = |(id, reader): (&u64, &Reader)| MemberDescription {
             member: id.to_string(),
@@ -449,6 +449,12 @@ impl Work {
             metadata: bytes::Bytes::new(),
             assignment: bytes::Bytes::new(),
         };
+        let mut ordered: Vec<_> = inner.members.iter().collect();
+        ordered.sort_unstable_by_key(|(id, _)| **id);
+        ordered.into_iter().map(member).collect()
+    }
+
+    pub(super) fn standings(&self) -> Vec<Standing> {
         let standing = |place: &Place| Standing {
             stream: place.stream.clone(),
             number: place.number,
@@ -456,9 +462,7 @@ impl Work {
             waiting: place.window.waiting(),
             figures: place.figures,
         };
-        let mut members: Vec<_> = inner.members.iter().map(member).collect();
-        members.sort_unstable_by_key(|member| member.member.parse::<u64>().unwrap_or(0));
-        (members, inner.places.values().map(standing).collect())
+        self.inner.lock().places.values().map(standing).collect()
     }
 }
 
