@@ -127,24 +127,36 @@ fn the_full_disk_takes_back_offsets_and_sequences() {
     let disk = trifid_base_sim::SimDisk::new();
     let rig = Rig::with(Some(disk.clone()), |_| {});
     let shard = rig.create("s", spec(Durability::OnCommit)).shards()[0].clone();
-    let batch = |sequence| checked(&batch_at(START_MS, &[b"x"], Some((1, 0, sequence))));
+    let value = [7; 3000];
+    let batch = |sequence| checked(&batch_at(START_MS, &[&value], Some((1, 0, sequence))));
     put(&shard, batch(0));
     disk.set_room(Some(0));
-    let refused = publish(&shard, batch(1)).unwrap();
-    assert_eq!(refused.ack.wait(), Err(CommitFailure::NoSpace));
-    assert_eq!((shard.end_offset(), shard.stats().pending_batches), (1, 0));
+    // Some may fit into room that the log had asked for before.
+    let mut sequence = 1;
+    let fate = loop {
+        let published = publish(&shard, batch(sequence)).unwrap();
+        match published.ack.wait() {
+            Ok(()) => sequence += 1,
+            Err(fate) => break fate,
+        }
+    };
+    let end = u64::from(sequence.unsigned_abs());
+    assert_eq!((fate, shard.end_offset()), (CommitFailure::NoSpace, end));
+    assert_eq!(shard.stats().pending_batches, 0);
     assert!(shard.is_full());
+    assert_eq!(rig.broker.health().full, ["default/s/0"]);
     disk.set_room(None);
     // It was never there, so it is no repetition. Its offset is not given again.
-    let again = publish(&shard, batch(1)).unwrap();
+    let again = publish(&shard, batch(sequence)).unwrap();
     assert!(!again.duplicate);
-    assert_eq!(again.base_offset, 2);
+    assert_eq!(again.base_offset, end + 1);
     again.ack.wait().unwrap();
-    assert_eq!(read_all(&shard, 0), [(0, b"x".to_vec()), (2, b"x".to_vec())]);
+    let offsets: Vec<_> = read_all(&shard, 0).into_iter().map(|(offset, _)| offset).collect();
+    assert!(offsets.iter().copied().eq((0..end).chain([end + 1])));
     assert!(!shard.is_full());
     // A subscriber at the empty offset is not stuck.
-    let mut cursor = shard.subscribe(Start::Offset(1), Policy::Block, 0).unwrap();
-    assert!(matches!(cursor.try_next(100), Some(crate::Step::Batches(f)) if f.batches[0].base == 2));
+    let mut cursor = shard.subscribe(Start::Offset(end), Policy::Block, 0).unwrap();
+    assert!(matches!(cursor.try_next(100), Some(crate::Step::Batches(f)) if f.batches[0].base == end + 1));
 }
 
 #[test]
@@ -288,6 +300,93 @@ fn acknowledgements_awaited_in_order_wake_once_a_flush() {
         assert_eq!(poll(ack, &waker), Poll::Ready(Ok(())));
     }
     assert_eq!(count.get(), 1);
+}
+
+#[test]
+fn bytes_are_in_flight_until_they_count() {
+    let disk = trifid_base_sim::SimDisk::new();
+    let rig = Rig::with(Some(disk.clone()), |options| options.limits.tenant_inflight_bytes = 5000);
+    let durable = rig.create("durable", spec(Durability::OnCommit)).shards()[0].clone();
+    let memory = rig.create("memory", StreamSpec::memory(1)).shards()[0].clone();
+    let budget = rig.broker.connection(&rig.tenant(), 1 << 20);
+    let send = |shard: &Arc<Shard>| {
+        let batch = sized(2000);
+        let admitted = budget.admit(batch.bytes())?;
+        Ok::<_, PublishError>(shard.publish(batch, admitted)?.ack)
+    };
+    assert!(send(&memory).unwrap().is_ready());
+    assert_eq!(budget.inflight_bytes(), 0);
+    let gate = Gatekeeper::hold_flushes(&disk);
+    let acks = [send(&durable).unwrap(), send(&durable).unwrap()];
+    let in_flight = budget.inflight_bytes();
+    assert!(in_flight > 3900, "{in_flight}");
+    assert!(matches!(send(&durable), Err(PublishError::Overloaded { retry_after_ms: 1.. })));
+    assert_eq!(budget.inflight_bytes(), in_flight);
+    gate.open();
+    acks.into_iter().for_each(|ack| ack.wait().unwrap());
+    assert_eq!(budget.inflight_bytes(), 0);
+    assert!(send(&durable).unwrap().wait().is_ok());
+    let tenants = rig.broker.stats().tenants;
+    assert_eq!((tenants.len(), tenants[0].inflight_bytes, tenants[0].refused), (1, 0, 1));
+}
+
+#[test]
+fn damage_is_told_where_it_lies_and_harms_nobody_else() {
+    let disk = trifid_base_sim::SimDisk::new();
+    let rig = Rig::with(Some(disk.clone()), |_| {});
+    let stream = rig.create("s", StreamSpec { shards: 2, ..StreamSpec::default() });
+    let (hurt, well) = (&stream.shards()[0], &stream.shards()[1]);
+    for n in 0..60_u32 {
+        let value = n.to_be_bytes().repeat(200);
+        put(hurt, values(&[&value]));
+        put(well, values(&[&value]));
+    }
+    let log = format!("log/{}", crate::store::log_id(stream.id().0, 0));
+    let is_segment =
+        |file: &std::path::PathBuf| file.starts_with(&log) && file.extension().is_some_and(|e| e == "seg");
+    let oldest = disk.files().into_iter().filter(is_segment).min().unwrap();
+    let mut content = disk.content(&oldest).unwrap();
+    content[6000] ^= 1;
+    disk.plant(&oldest, content);
+    let read = |from| hurt.fetch(from, 300);
+    let first_bad = (0..60).find(|from| read(*from).is_err()).unwrap();
+    assert!(matches!(read(first_bad), Err(FetchError::Damaged { file, .. }) if file == oldest));
+    let mut cursor = hurt.subscribe(Start::Offset(first_bad), Policy::Block, 0).unwrap();
+    assert!(matches!(cursor.try_next(300), Some(crate::Step::NeedsDisk)));
+    assert!(cursor.read_page(300).is_err());
+    assert_eq!(cursor.position(), first_bad, "it stays, and is not told that anything is lost");
+    assert_eq!(read_all(hurt, 30).len(), 30, "the next segment is whole");
+    assert_eq!(read_all(well, 0).len(), 60);
+    assert_eq!(put(hurt, values(&[b"goes on"])), 60);
+}
+
+#[test]
+fn a_clock_that_jumps_loses_nothing_that_is_not_old() {
+    let rig = Rig::on_disk();
+    let kept = |durability| StreamSpec { retention_ms: Some(3_600_000), ..spec(durability) };
+    let shards = ALL.map(|durability| {
+        let name = format!("s{}", usize::from(durability.is_durable()) + usize::from(durability == ALL[2]));
+        rig.create(&name, kept(durability)).shards()[0].clone()
+    });
+    let start = trifid_base_runtime::Timestamp::from_micros(START_MS * 1000);
+    shards.iter().for_each(|shard| assert_eq!(put(shard, values(&[b"x"])), 0));
+    for to_ms in [-1_000_000_000, 0, 1_800_000, -5] {
+        rig.clock.set(trifid_base_runtime::Timestamp::from_micros(start.micros() + to_ms * 1000));
+        rig.pass(Duration::from_secs(1));
+        for shard in &shards {
+            assert_eq!(read_all(shard, 0).len(), 1, "{to_ms}");
+        }
+    }
+    let batch = |sequence| checked(&batch_at(START_MS, &[b"p"], Some((1, 0, sequence))));
+    shards.iter().for_each(|shard| assert_eq!(put(shard, batch(0)), 1));
+    rig.pass(Duration::from_secs(7200));
+    assert!(shards.iter().all(|shard| shard.start_offset() == 2));
+    assert!(shards.iter().all(|shard| put(shard, batch(1)) == 2), "a producer is known for a day");
+    rig.pass(Duration::from_secs(100_000));
+    for shard in &shards {
+        assert!(matches!(publish(shard, batch(2)), Err(PublishError::UnknownProducer)));
+        assert_eq!(put(shard, checked(&batch_at(START_MS, &[b"p"], Some((1, 1, 0))))), 3);
+    }
 }
 
 #[test]
