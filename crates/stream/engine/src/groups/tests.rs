@@ -375,6 +375,14 @@ fn a_commit_that_the_disk_refused_is_made_good() {
     let member = member(&rig);
     assert_eq!(offsets(&pull(&member, 10)), [0, 1]);
     disk.set_room(Some(0));
+    // Some fit into room that the log had asked for before.
+    let other = GroupName::new("other").unwrap();
+    for len in [4000, 0] {
+        let note = "x".repeat(len).into();
+        let filler = OffsetCommit { stream: name("s"), shard: 0, offset: 0, note };
+        let fill = || rig.broker.groups().commit(&rig.tenant(), &other, std::slice::from_ref(&filler));
+        while fill().is_ok_and(|ack| ack.wait().is_ok()) {}
+    }
     let settled = member.ack(&[range(0, 1)]).unwrap();
     assert_eq!((settled.settled, settled.ack.wait()), (2, Err(CommitFailure::NoSpace)));
     assert_eq!(committed(&rig), Some(2), "in force all the same");
