@@ -33,7 +33,8 @@ fn main() {
 }
 
 fn tell(line: &str) {
-    writeln!(std::io::stdout(), "{line}").unwrap();
+    let mut out = std::io::stdout();
+    writeln!(out, "{line}").unwrap();
 }
 
 fn open(dir: &Path, options: Options) -> DataDir {

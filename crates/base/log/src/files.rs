@@ -52,6 +52,17 @@ impl Files {
         self.segments.lock().iter().any(|listed| listed.serial == segment.serial)
     }
 
+    /// What an error of reading a segment means: that it was dropped meanwhile is no damage.
+    pub(crate) fn excuse(&self, segment: &Segment, wanted: Position, error: ReadError) -> ReadError {
+        if self.has(segment) {
+            return error;
+        }
+        match self.segments.lock().first().map(|segment| segment.base) {
+            Some(first) if first > wanted => ReadError::Truncated { first, wanted },
+            _ => error,
+        }
+    }
+
     /// The frame at or before `position` that the index knows.
     pub(crate) fn place(&self, segment: &Segment, position: Position) -> Result<Place, ReadError> {
         let growing = segment.growing(|growing| {
@@ -69,7 +80,33 @@ impl Files {
         if let Some(summary) = segment.summary() {
             return Ok(summary);
         }
-        self.sealed(segment).map(|open| (&open.index).into())
+        match self.stored_summary(segment)? {
+            Some(summary) => {
+                segment.sum_up(summary);
+                Ok(summary)
+            }
+            None => self.sealed(segment).map(|open| (&open.index).into()),
+        }
+    }
+
+    /// The first block of the index alone, so that a log of many segments is summed up without reading them.
+    fn stored_summary(&self, segment: &Segment) -> Result<Option<Summary>, ReadError> {
+        let Some(end) = self.end_of(segment).filter(|_| self.home.settings.store_indexes) else {
+            return Ok(None);
+        };
+        let (_, _, header) = self.enter(segment)?;
+        index_file::load_summary(&*self.home.disk, segment, &header, end)
+            .map_err(|error| io_error(segment, error))
+    }
+
+    /// The file and its header.
+    fn enter(&self, segment: &Segment) -> Result<(Arc<dyn DiskFile>, Window, SegmentHeader), ReadError> {
+        let failed = |error: io::Error| io_error(segment, error);
+        let file = self.home.disk.open(&segment.path, OpenMode::Read).map_err(failed)?;
+        let mut window = Window::new(file.clone()).map_err(failed)?;
+        let header = window.segment_header().map_err(failed)?;
+        let header = header.map_err(|bad| damaged(segment, 0, defect(&bad)))?;
+        Ok((file, window, header))
     }
 
     /// A frame at or before the first whose stamp is at least `stamp`, if the segment has one.
@@ -77,7 +114,7 @@ impl Files {
         let growing = segment.growing(|growing| growing.index.locate_stamp(stamp));
         let found = match growing {
             Some(found) => found,
-            None if segment.summary().is_some_and(|summary| summary.stamp < stamp) => None,
+            None if self.summary(segment)?.stamp < stamp => None,
             None => self.sealed(segment)?.index.locate_stamp(stamp),
         };
         Ok(found.map(|(position, _)| position))
@@ -92,12 +129,8 @@ impl Files {
     }
 
     fn open(&self, segment: &Segment) -> Result<Arc<OpenSegment>, ReadError> {
-        let failed = |error: io::Error| io_error(segment, error);
-        let file = self.home.disk.open(&segment.path, OpenMode::Read).map_err(failed)?;
-        let mut window = Window::new(file.clone()).map_err(failed)?;
-        let header = window.segment_header().map_err(failed)?;
-        let header = header.map_err(|bad| damaged(segment, 0, defect(&bad)))?;
-        let stored = self.stored(segment, &header, &*file).map_err(failed)?;
+        let (file, window, header) = self.enter(segment)?;
+        let stored = self.stored(segment, &header, &*file).map_err(|error| io_error(segment, error))?;
         let index = match stored {
             Some(index) => index,
             None => self.follow(segment, window, &header)?,

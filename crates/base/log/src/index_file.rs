@@ -14,7 +14,7 @@ use crate::index::{Entry, Index};
 use crate::limits::{INDEX_BLOCK_BYTES, INDEX_BYTES_MAX, SEGMENT_HEADER_BYTES};
 use crate::position::Position;
 use crate::recycle;
-use crate::segment::{Segment, SegmentHeader};
+use crate::segment::{Segment, SegmentHeader, Summary};
 
 /// The name of an index has this extension.
 pub(crate) const EXTENSION: &str = "idx";
@@ -68,6 +68,25 @@ pub(crate) fn load(
     Ok(decode(&bytes, header).filter(|index| index.end == end && index.end_offset <= segment_len))
 }
 
+/// What the first block says of a segment that ends at `end`; nothing if there is any doubt.
+pub(crate) fn load_summary(
+    disk: &dyn Disk,
+    segment: &Segment,
+    header: &SegmentHeader,
+    end: Position,
+) -> io::Result<Option<Summary>> {
+    let file = match disk.open(&path(segment), OpenMode::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut block = [0; INDEX_BLOCK_BYTES];
+    let read = read_up_to_at(&*file, &mut block, 0)?;
+    let found =
+        Some(block).filter(|block| read == block.len()).and_then(|block| decode_first(&block, header));
+    Ok(found.filter(|found| found.end == end).map(|found| (&found).into()))
+}
+
 pub(crate) fn encode(header: &SegmentHeader, index: &Index) -> Vec<u8> {
     let mut bytes = vec![0; INDEX_BLOCK_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
@@ -114,30 +133,37 @@ pub(crate) fn mended(bytes: &[u8], header: &SegmentHeader) -> Vec<u8> {
 pub(crate) fn decode(bytes: &[u8], header: &SegmentHeader) -> Option<Index> {
     let (blocks, []) = bytes.as_chunks::<INDEX_BLOCK_BYTES>() else { return None };
     let (first, blocks) = blocks.split_first()?;
-    let whole = |block: &[u8; INDEX_BLOCK_BYTES]| {
-        u32_at(block, COVERED) == crc::seeded(header.seed(), &block[..COVERED])
-    };
-    let version = u16::from_le_bytes([first[8], first[9]]);
-    if first[..8] != MAGIC || !whole(first) || version != VERSION || first[10..12] != [0; 2] {
-        return None;
-    }
-    let [log, generation, salt, base, end, end_offset, stamp] =
-        std::array::from_fn(|at| u64_at(first, 16 + at * 8));
-    if [log, generation, salt, base] != [header.log.0, header.generation, header.salt, header.base.get()] {
-        return None;
-    }
+    let index = decode_first(first, header)?;
     let mut entries = Vec::with_capacity(blocks.len() * BLOCK_ENTRIES);
     for (number, block) in blocks.iter().enumerate() {
         let count = u32_at(block, 8) as usize;
         let numbered = block[..4] == BLOCK_MAGIC && u32_at(block, 4) as usize == number;
-        if !numbered || !whole(block) || count > BLOCK_ENTRIES {
+        if !numbered || !is_whole(block, header) || count > BLOCK_ENTRIES {
             return None;
         }
         entries.extend((0..count).map(|at| entry(block, ENTRIES_FROM + at * ENTRY_BYTES)));
     }
     let counted = entries.len() == u32_at(first, 12) as usize;
-    let index = Index { entries, end: Position::new(end), end_offset, stamp: stamp as i64 };
+    let index = Index { entries, ..index };
     (counted && makes_sense(&index, header.base)).then_some(index)
+}
+
+/// The index without its entries, if the block belongs to the segment with this header.
+fn decode_first(block: &[u8; INDEX_BLOCK_BYTES], header: &SegmentHeader) -> Option<Index> {
+    let version = u16::from_le_bytes([block[8], block[9]]);
+    if block[..8] != MAGIC || !is_whole(block, header) || version != VERSION || block[10..12] != [0; 2] {
+        return None;
+    }
+    let [log, generation, salt, base, end, end_offset, stamp] =
+        std::array::from_fn(|at| u64_at(block, 16 + at * 8));
+    let of = [header.log.0, header.generation, header.salt, header.base.get()];
+    let end = Position::new(end);
+    let index = Index { entries: Vec::new(), end, end_offset, stamp: stamp as i64 };
+    ([log, generation, salt, base] == of).then_some(index)
+}
+
+fn is_whole(block: &[u8; INDEX_BLOCK_BYTES], header: &SegmentHeader) -> bool {
+    u32_at(block, COVERED) == crc::seeded(header.seed(), &block[..COVERED])
 }
 
 fn entry(block: &[u8], at: usize) -> Entry {

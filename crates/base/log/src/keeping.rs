@@ -45,18 +45,24 @@ impl Log {
     pub fn segments(&self) -> Result<Vec<SegmentInfo>, ReadError> {
         let files = &self.shared.files;
         let listed = files.segments.lock().clone();
-        let ends = listed.iter().skip(1).map(|next| Some(next.base)).chain([None]);
-        let info = |(segment, end): (&Arc<Segment>, Option<Position>)| {
-            let summary = files.summary(segment)?;
-            Ok(SegmentInfo {
+        let mut told = Vec::with_capacity(listed.len());
+        for (at, segment) in listed.iter().enumerate() {
+            let next = listed.get(at + 1).map(|next| next.base);
+            let summary = match files.summary(segment) {
+                Ok(summary) => summary,
+                // It was dropped meanwhile.
+                Err(_) if !files.has(segment) => continue,
+                Err(error) => return Err(error),
+            };
+            told.push(SegmentInfo {
                 base: segment.base,
-                end: end.unwrap_or_else(|| self.published()),
+                end: next.unwrap_or_else(|| self.published()),
                 bytes: summary.bytes,
                 stamp: (summary.stamp != NO_STAMP).then_some(summary.stamp),
-                sealed: end.is_some(),
-            })
-        };
-        listed.iter().zip(ends).map(info).collect()
+                sealed: next.is_some(),
+            });
+        }
+        Ok(told)
     }
 
     /// Seals the segment that is being written, so that it can be dropped or compacted, unless it holds no record.
@@ -130,11 +136,15 @@ impl Shared {
 
     /// What is said of a segment; nothing if it cannot be read.
     fn known(&self, segment: &Segment) -> Option<Summary> {
-        let summary = self.files.summary(segment);
-        let unreadable = |error: &ReadError| {
-            tracing::warn!(log = %self.id, error = %Chain(error), "a segment of unknown size and age is kept");
-        };
-        summary.inspect_err(unreadable).ok()
+        match self.files.summary(segment) {
+            Ok(summary) => Some(summary),
+            Err(error) => {
+                if self.files.has(segment) {
+                    tracing::warn!(log = %self.id, error = %Chain(&error), "a segment of unknown size and age is kept");
+                }
+                None
+            }
+        }
     }
 
     /// Drops segments from the oldest on while `goes` says so of a segment and the base of the next one.
@@ -155,19 +165,23 @@ impl Shared {
         }
     }
 
-    fn drop_segment(&self, oldest: &Segment) -> io::Result<u64> {
+    /// Readers are told first: who finds the file gone can tell that from damage.
+    fn drop_segment(&self, oldest: &Arc<Segment>) -> io::Result<u64> {
         let home = &self.files.home;
+        self.files.segments.lock().remove(0);
+        home.cache.forget(oldest.serial);
         if home.settings.store_indexes {
             recycle::remove(&*home.disk, &index_file::path(oldest));
         }
         let bytes = oldest.summary().map_or(0, |summary| summary.bytes);
         // A compacted segment is too short to be worth writing over.
         match home.pool.give_up(&*home.disk, oldest, bytes >= home.segment_bytes() / 2) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                self.files.segments.lock().insert(0, oldest.clone());
+                return Err(error);
+            }
             _ => {}
         }
-        self.files.segments.lock().remove(0);
-        home.cache.forget(oldest.serial);
         let synced = home.disk.sync_dir(&home.dir);
         synced.map_err(|error| self.give_up(Failure::new("flushing", &home.dir, error)))?;
         Ok(bytes)

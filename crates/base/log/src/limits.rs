@@ -39,6 +39,12 @@ pub(crate) const FLUSHERS: usize = 4;
 pub(crate) const OPEN_SEGMENTS_MAX: usize = 128;
 /// Dropped segments kept for reuse, by default, per log.
 pub(crate) const RECYCLED_SEGMENTS_MAX: usize = 2;
+/// Zeros written ahead of small writes, by default.
+pub(crate) const PREWRITE_BYTES: usize = 1 << 20;
+/// Zeros are written in pieces of this size.
+pub(crate) const ZEROS_BYTES: usize = 64 << 10;
+/// A larger batch is not worth writing ahead of.
+pub(crate) const PREWRITE_BATCH_BYTES_MAX: usize = 64 << 10;
 /// Classes of the histogram of frames per batch: class `n` counts batches of `2^n` frames up to the next class.
 pub const BATCH_CLASSES: usize = 16;
 

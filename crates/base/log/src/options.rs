@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Chain, Failure};
-use crate::limits::{FLUSHERS, OPEN_SEGMENTS_MAX, RECYCLED_SEGMENTS_MAX};
+use crate::limits::{FLUSHERS, OPEN_SEGMENTS_MAX, PREWRITE_BYTES, RECYCLED_SEGMENTS_MAX};
 use crate::position::Position;
 
 /// Settings of all logs in a data directory.
@@ -62,6 +62,10 @@ pub struct LogOptions {
     /// So many dropped segments are kept and written over instead of created anew, so that a flush has no new
     /// length to record.
     pub recycled_segments_max: usize,
+    /// So many bytes of zeros are written ahead of small writes, so that the flushes that follow have no new length
+    /// and no new blocks to record. Costs as many bytes again on the disk's way, once a segment that is no reused
+    /// file, and saves a third of a flush or more.
+    pub prewrite_bytes: usize,
     /// Whether the sparse index of a sealed segment is written beside it. Without the file the index is made
     /// again by a scan when it is first wanted.
     pub store_indexes: bool,
@@ -73,6 +77,7 @@ impl Default for LogOptions {
             durability: Durability::OnCommit,
             segment_bytes: None,
             recycled_segments_max: RECYCLED_SEGMENTS_MAX,
+            prewrite_bytes: PREWRITE_BYTES,
             store_indexes: true,
         }
     }
@@ -80,10 +85,15 @@ impl Default for LogOptions {
 
 impl LogOptions {
     /// For a log that is written, replayed from its start, and dropped at the front: no index files, nothing
-    /// recycled.
+    /// recycled, nothing written ahead.
     #[must_use]
     pub fn journal() -> Self {
-        LogOptions { recycled_segments_max: 0, store_indexes: false, ..LogOptions::default() }
+        LogOptions {
+            recycled_segments_max: 0,
+            prewrite_bytes: 0,
+            store_indexes: false,
+            ..LogOptions::default()
+        }
     }
 }
 

@@ -97,20 +97,8 @@ impl Reader<'_> {
     fn some(&mut self) -> Result<Fill, ReadError> {
         let (segment, successor) = self.files.holding(self.page.next)?;
         let end = successor.map_or(self.range.end, |base| base.min(self.range.end));
-        self.segment(&segment, end).map_err(|error| self.excuse(&segment, error))
-    }
-
-    /// A segment that was dropped meanwhile is no damage.
-    fn excuse(&self, segment: &Segment, error: ReadError) -> ReadError {
-        if self.files.has(segment) {
-            return error;
-        }
-        let first = self.files.segments.lock().first().map_or(self.range.end, |segment| segment.base);
-        if first > self.range.start {
-            ReadError::Truncated { first, wanted: self.range.start }
-        } else {
-            error
-        }
+        let read = self.segment(&segment, end);
+        read.map_err(|error| self.files.excuse(&segment, self.range.start, error))
     }
 
     /// Adds what the segment holds up to `end`.
@@ -279,16 +267,32 @@ pub(crate) fn position_for_time(
 ) -> Result<Option<Position>, ReadError> {
     let mut next = range.start;
     while next < range.end {
-        let (segment, successor) = files.holding(next)?;
-        let end = successor.map_or(range.end, |base| base.min(range.end));
-        if let Some(near) = files.locate_stamp(&segment, stamp)?
-            && let Some(found) = first_not_before(files, near..end, stamp)?
-        {
-            return Ok(Some(found));
+        match time_in_segment(files, next..range.end, stamp) {
+            Ok((Some(found), _)) => return Ok(Some(found)),
+            Ok((None, end)) => next = end,
+            // The front was dropped meanwhile.
+            Err(ReadError::Truncated { first, .. }) if first > next => next = first,
+            Err(error) => return Err(error),
         }
-        next = end;
     }
     Ok(None)
+}
+
+/// The position in the segment that holds the range's start, if it is there, and where the segment ends.
+fn time_in_segment(
+    files: &Files,
+    range: Range<Position>,
+    stamp: i64,
+) -> Result<(Option<Position>, Position), ReadError> {
+    let (segment, successor) = files.holding(range.start)?;
+    let end = successor.map_or(range.end, |base| base.min(range.end));
+    let near = files.locate_stamp(&segment, stamp);
+    let near = near.map_err(|error| files.excuse(&segment, range.start, error))?;
+    let found = match near {
+        Some(near) => first_not_before(files, near..end, stamp)?,
+        None => None,
+    };
+    Ok((found, end))
 }
 
 fn first_not_before(

@@ -28,7 +28,7 @@ use crate::position::{Epoch, LogId, Position};
 use crate::read::Frame;
 use crate::recycle;
 use crate::removal;
-use crate::scan::{Chain, Found, Scan, Window};
+use crate::scan::{Aftermath, Chain, Found, Scan, Window};
 use crate::segment::{self, Segment, SegmentHeader};
 use crate::writer::{Active, CreateError, Home, Segments, Writer, create_segment};
 
@@ -311,7 +311,7 @@ struct Tail {
     chain: Chain,
     /// What stands there instead of a frame.
     defect: Option<Defect>,
-    /// Whether it is a torn write, and not what a recycled file held before.
+    /// Whether it is a torn write, and not what a reused file held before or zeros written ahead.
     torn: bool,
     index_of_frames: Index,
     /// Where the frames begin that nothing vouches for.
@@ -407,7 +407,8 @@ impl<'a> Reader<'a> {
         if let Some(defect) = defect
             && successor != Some(chain.next)
         {
-            torn = self.judge(file, scan, defect)? || !header.recycled;
+            let aftermath = self.judge(file, scan, defect)?;
+            torn = if header.recycled { aftermath.has_frames } else { aftermath.has_bytes };
         }
         Ok(Tail { index, header, offset, chain, defect, torn, index_of_frames, unvouched_offset })
     }
@@ -425,15 +426,15 @@ impl<'a> Reader<'a> {
         Ok(header)
     }
 
-    /// Damage, or the end. Answers whether there are signs of a torn write.
-    fn judge(&mut self, file: &Candidate, scan: Scan, defect: Defect) -> Result<bool, OpenError> {
+    /// Damage, or the end, with what lies behind it.
+    fn judge(&mut self, file: &Candidate, scan: Scan, defect: Defect) -> Result<Aftermath, OpenError> {
         let (offset, position) = (scan.offset, scan.chain.next);
         let aftermath = scan.aftermath().map_err(io_error("reading", &file.segment.path))?;
         self.mark = self.mark.max(aftermath.mark);
         if position < self.mark {
             return Err(self.damaged(file, offset, defect, position));
         }
-        Ok(aftermath.has_frames)
+        Ok(aftermath)
     }
 
     fn deliver(&mut self, frame: Frame<'_>) -> Result<(), OpenError> {
@@ -487,8 +488,13 @@ fn resume(
     file.file.sync_all().map_err(io_error("flushing", path))?;
     let segments = files[..=tail.index].iter().map(|file| file.segment.clone()).collect();
     let segments = Arc::new(Mutex::new(segments));
-    let active =
-        Active::new(file.segment.clone(), file.file.clone(), tail.header, tail.index_of_frames.clone());
+    let active = Active::new(
+        file.segment.clone(),
+        file.file.clone(),
+        tail.header,
+        tail.index_of_frames.clone(),
+        tail.offset,
+    );
     let epoch = tail.chain.epoch.max(tail.header.epoch).next();
     let mut writer = Writer::new(home.clone(), segments.clone(), active, epoch, tail.chain.next);
     if tail.unvouched_offset.is_some() {

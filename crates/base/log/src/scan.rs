@@ -59,6 +59,20 @@ impl Window {
         Ok(())
     }
 
+    /// Whether nothing but zeros lies at and behind `offset`.
+    fn is_zero_from(&mut self, mut offset: u64) -> io::Result<bool> {
+        while offset < self.len {
+            let count = (self.len - offset).min(READ_BYTES as u64) as usize;
+            match self.bytes(offset, count)? {
+                Some(bytes) if bytes.iter().any(|byte| *byte != 0) => return Ok(false),
+                Some(_) => offset += count as u64,
+                // The file shrank: what was read was zero.
+                None => break,
+            }
+        }
+        Ok(true)
+    }
+
     /// The segment's header.
     pub(crate) fn segment_header(&mut self) -> io::Result<Result<SegmentHeader, Bad>> {
         Ok(match self.array::<HEADER_BYTES>(0)? {
@@ -153,7 +167,11 @@ impl Scan {
 
     /// What any frame header at or after the scan's place says.
     pub(crate) fn aftermath(mut self) -> io::Result<Aftermath> {
-        let mut aftermath = Aftermath::default();
+        let has_bytes = !self.window.is_zero_from(self.offset)?;
+        let mut aftermath = Aftermath { has_bytes, ..Aftermath::default() };
+        if !has_bytes {
+            return Ok(aftermath);
+        }
         let mut offset = self.offset.next_multiple_of(FRAME_ALIGN_BYTES as u64);
         while let Some(bytes) = self.window.array::<FRAME_HEADER_BYTES>(offset)? {
             if bytes[..4] == frame::MAGIC
@@ -176,4 +194,6 @@ pub(crate) struct Aftermath {
     pub(crate) mark: Position,
     /// Whether there is a frame header of this segment.
     pub(crate) has_frames: bool,
+    /// Whether there is anything but zeros.
+    pub(crate) has_bytes: bool,
 }

@@ -18,7 +18,8 @@ use crate::error::{Chain, Failure};
 use crate::frame::{Header, Kind};
 use crate::index::Index;
 use crate::index_file;
-use crate::options::{LogOptions, Options};
+use crate::limits::{PREWRITE_BATCH_BYTES_MAX, SEGMENT_HEADER_BYTES, ZEROS_BYTES};
+use crate::options::{Durability, LogOptions, Options};
 use crate::position::{Epoch, LogId, Position};
 use crate::record_batch::NO_STAMP;
 use crate::recycle::{self, Pool};
@@ -94,6 +95,8 @@ pub(crate) struct Active {
     pub(crate) generation: u64,
     /// Where the next frame goes.
     pub(crate) end_offset: u64,
+    /// The length of the file: behind the frames lie zeros, or what a reused file held.
+    pub(crate) len: u64,
     /// Whether it holds a record.
     pub(crate) has_records: bool,
 }
@@ -105,12 +108,24 @@ impl Active {
         file: Arc<dyn DiskFile>,
         header: SegmentHeader,
         index: Index,
+        len: u64,
     ) -> Self {
         let (end_offset, has_records) = (index.end_offset, index.end > segment.base);
         segment.grow(Growing { file: file.clone(), header, index });
-        Active { segment, file, seed: header.seed(), generation: header.generation, end_offset, has_records }
+        let (seed, generation) = (header.seed(), header.generation);
+        Active { segment, file, seed, generation, end_offset, len, has_records }
     }
 }
+
+impl Active {
+    fn wrote(&mut self, bytes: usize) {
+        self.end_offset += bytes as u64;
+        self.len = self.len.max(self.end_offset);
+    }
+}
+
+/// What is written ahead.
+static ZEROS: [u8; ZEROS_BYTES] = [0; ZEROS_BYTES];
 
 /// A flush that is under way beside the writer.
 pub(crate) struct Flushing {
@@ -161,6 +176,8 @@ pub(crate) struct Writer {
     /// Records were written since the last closing marker.
     unclosed: bool,
     roll_warned: bool,
+    /// There was room for zeros when that was last tried.
+    writes_ahead: bool,
     /// The log is removed: there is nothing to write to.
     abandoned: bool,
 }
@@ -180,6 +197,7 @@ impl Writer {
             writes_flushed: 0,
             unclosed: false,
             roll_warned: false,
+            writes_ahead: true,
             abandoned: false,
         }
     }
@@ -207,7 +225,9 @@ impl Writer {
         }
         self.roll_if_full()?;
         batch.seal(self.epoch, self.marks.flushed(), self.active.seed);
-        self.write_pieces(&mut batch.pieces(), batch.bytes)?;
+        if !self.write_ahead(batch)? {
+            self.write_pieces(&mut batch.pieces(), batch.bytes)?;
+        }
         self.active.segment.growing(|growing| {
             batch.placed().for_each(|frame| growing.index.add(frame.records, frame.frame_len, frame.stamp));
         });
@@ -221,12 +241,51 @@ impl Writer {
         self.writes += 1;
         match write_all_at(&*self.active.file, pieces, self.active.end_offset) {
             Ok(()) => {
-                self.active.end_offset += bytes as u64;
+                self.active.wrote(bytes);
                 Ok(())
             }
             Err(error) if is_no_space(&error) => Err(WriteError::NoSpace),
             Err(error) => Err(WriteError::Failed(self.failure("writing", error))),
         }
+    }
+
+    /// Writes the batch, and zeros behind it, if that pays and there is room; answers whether it did.
+    fn write_ahead(&mut self, batch: &Batch) -> Result<bool, WriteError> {
+        let zeros = self.zeros_behind(batch.bytes);
+        if zeros == 0 {
+            return Ok(false);
+        }
+        let mut pieces = batch.pieces();
+        let lens = (0..zeros).step_by(ZEROS_BYTES).map(|from| ZEROS_BYTES.min(zeros - from));
+        pieces.extend(lens.map(|len| IoSlice::new(&ZEROS[..len])));
+        self.writes += 1;
+        match write_all_at(&*self.active.file, &mut pieces, self.active.end_offset) {
+            Ok(()) => {
+                self.active.wrote(batch.bytes + zeros);
+                self.active.end_offset -= zeros as u64;
+                Ok(true)
+            }
+            Err(error) if is_no_space(&error) => {
+                // The batch alone may fit. What was written of the zeros is given back, if that succeeds.
+                self.writes_ahead = false;
+                let _ = self.active.file.set_len(self.active.end_offset);
+                self.active.len = self.active.end_offset;
+                Ok(false)
+            }
+            Err(error) => Err(WriteError::Failed(self.failure("writing", error))),
+        }
+    }
+
+    /// How many zeros to write behind a batch of so many bytes.
+    fn zeros_behind(&self, bytes: usize) -> usize {
+        let end = self.active.end_offset + bytes as u64;
+        let small = bytes <= PREWRITE_BATCH_BYTES_MAX && end > self.active.len;
+        let flushed_at_once = self.home.settings.durability == Durability::OnCommit;
+        if !small || !flushed_at_once || !self.writes_ahead {
+            return 0;
+        }
+        let room = self.home.segment_bytes().saturating_sub(end);
+        self.home.settings.prewrite_bytes.min(usize::try_from(room).unwrap_or(usize::MAX))
     }
 
     /// Makes everything written last.
@@ -264,6 +323,7 @@ impl Writer {
         let file = &self.active.file;
         file.set_len(self.active.end_offset).map_err(|error| self.failure("cutting", error))?;
         file.sync_all().map_err(|error| self.failure("flushing", error))?;
+        self.active.len = self.active.end_offset;
         self.epoch = self.epoch.next();
         self.marks.epoch.store(self.epoch.0, Ordering::Release);
         self.flushed_up_to(self.writes, self.written);
@@ -306,8 +366,8 @@ impl Writer {
             Ok(active) => {
                 self.segments.lock().push(active.segment.clone());
                 let sealed = std::mem::replace(&mut self.active, active);
-                self.roll_warned = false;
-                self.seal(&sealed.segment);
+                (self.roll_warned, self.writes_ahead) = (false, true);
+                self.seal(&sealed);
                 Ok(())
             }
             Err(CreateError::Failed(failure)) => Err(failure),
@@ -319,7 +379,12 @@ impl Writer {
     }
 
     /// The segment is not written any more, and likely to be read soon.
-    fn seal(&self, segment: &Segment) {
+    fn seal(&self, sealed: &Active) {
+        if sealed.len - sealed.end_offset > self.home.segment_bytes() / 8 {
+            // It was sealed early. What lies behind the frames is not needed, and does no harm if it stays.
+            let _ = sealed.file.set_len(sealed.end_offset);
+        }
+        let segment = &sealed.segment;
         if let Some(grown) = segment.seal() {
             if self.home.settings.store_indexes {
                 index_file::store(&*self.home.disk, segment, &grown.header, &grown.index);
@@ -363,12 +428,14 @@ pub(crate) fn create_segment(home: &Home, header: SegmentHeader) -> Result<Activ
             let header = SegmentHeader { recycled: true, ..header };
             let segment = Arc::new(Segment::new(&home.dir, header.base));
             let file = write_over(home, &old, &segment, header)?;
-            Ok(Active::new(segment, file, header, Index::new(header.base)))
+            // An unknown length is as good as none: zeros are written where old bytes would do.
+            let len = file.len().unwrap_or(SEGMENT_HEADER_BYTES);
+            Ok(Active::new(segment, file, header, Index::new(header.base), len))
         }
         None => {
             let segment = Arc::new(Segment::new(&home.dir, header.base));
             let file = create(home, &segment, header)?;
-            Ok(Active::new(segment, file, header, Index::new(header.base)))
+            Ok(Active::new(segment, file, header, Index::new(header.base), SEGMENT_HEADER_BYTES))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use trifid_base_log::{
-    AppendError, DataDir, Durability, LogId, LogOptions, Page, Position, ReadError, ReplayFrom,
+    AppendError, CommitError, DataDir, Durability, LogId, LogOptions, Page, Position, ReadError, ReplayFrom,
 };
 use trifid_base_sim::SimDisk;
 
@@ -249,5 +249,86 @@ fn several_logs_are_flushed_side_by_side_and_each_ticket_is_answered() {
         let mut content = Content::default();
         dir.recover_with(LogId(id), LogOptions::default(), ReplayFrom::Start, &mut content).unwrap();
         assert_eq!(content.frames.len(), 50);
+    }
+}
+
+/// Segments that are not full soon, and zeros ahead.
+fn ahead() -> LogOptions {
+    LogOptions { segment_bytes: Some(200_000), prewrite_bytes: 10_000, ..LogOptions::default() }
+}
+
+/// The length of the newest segment, and of its frames.
+fn lengths(disk: &SimDisk, opened: &Streamed) -> (u64, u64) {
+    let newest = disk.files().into_iter().rfind(|path| path.extension().unwrap() == "seg").unwrap();
+    let frames = opened.log.segments().unwrap().last().unwrap().bytes;
+    (disk.content(&newest).unwrap().len() as u64, frames)
+}
+
+#[test]
+fn zeros_are_written_ahead_and_are_no_damage() {
+    let disk = SimDisk::new();
+    let mut opened = open_stream(&disk, ahead()).unwrap();
+    write(&mut opened, 1, 900);
+    let (len, frames) = lengths(&disk, &opened);
+    assert_eq!(len, frames + 10_000);
+    let before = disk.ops();
+    write(&mut opened, 3, 900);
+    assert_eq!((disk.ops() - before, lengths(&disk, &opened).0), (6, len), "nothing grew");
+    let killed = open_stream(&disk.copy(), ahead()).unwrap();
+    assert_eq!((killed.content.frames.len(), &killed.recovery.repair), (4, &None));
+    for seed in 0..50 {
+        let cut = open_stream(&disk.power_cut(seed), ahead()).unwrap();
+        assert_eq!((cut.content.frames.len(), &cut.recovery.repair), (4, &None));
+    }
+}
+
+#[test]
+fn a_torn_write_over_zeros_is_cut_off_and_told() {
+    let disk = SimDisk::new();
+    let mut opened = open_stream(&disk, ahead()).unwrap();
+    write(&mut opened, 3, 900);
+    let (_, frames) = lengths(&disk, &opened);
+    let path = disk.files().into_iter().rfind(|path| path.extension().unwrap() == "seg").unwrap();
+    let disk = disk.copy();
+    let mut content = disk.content(&path).unwrap();
+    content[frames as usize - 200] ^= 1;
+    disk.plant(&path, content);
+    let mut opened = open_stream(&disk, ahead()).unwrap();
+    assert!(opened.recovery.repair.is_some());
+    assert_eq!(opened.content.frames.len(), 2);
+    write(&mut opened, 3, 900);
+    drop(opened);
+    assert_eq!(open_stream(&disk, ahead()).unwrap().content.frames.len(), 5);
+}
+
+#[test]
+fn zeros_give_way_to_payloads_on_a_full_disk() {
+    let disk = SimDisk::new();
+    let mut opened = open_stream(&disk, ahead()).unwrap();
+    disk.set_room(Some(disk.used() + 2_500));
+    write(&mut opened, 2, 900);
+    let (len, frames) = lengths(&disk, &opened);
+    assert_eq!(len, frames);
+    let ticket = opened.log.append_batch(record_batch(1, 900, 1), 1).unwrap();
+    opened.stepper.step();
+    assert_eq!(ticket.decided(), Some(Err(CommitError::NoSpace)));
+    disk.set_room(None);
+    write(&mut opened, 2, 900);
+    drop(opened);
+    assert_eq!(open_stream(&disk, ahead()).unwrap().content.frames.len(), 4);
+}
+
+#[test]
+fn a_segment_that_was_sealed_early_gives_its_zeros_back() {
+    let disk = SimDisk::new();
+    let settings = LogOptions { prewrite_bytes: 100_000, ..ahead() };
+    let mut opened = open_stream(&disk, settings.clone()).unwrap();
+    write(&mut opened, 1, 900);
+    opened.log.roll().unwrap();
+    write(&mut opened, 1, 900);
+    let sealed = disk.files().into_iter().find(|path| path.extension().unwrap() == "seg").unwrap();
+    assert_eq!(disk.content(&sealed).unwrap().len() as u64, opened.log.segments().unwrap()[0].bytes);
+    for seed in 0..20 {
+        assert_eq!(open_stream(&disk.power_cut(seed), settings.clone()).unwrap().content.frames.len(), 2);
     }
 }

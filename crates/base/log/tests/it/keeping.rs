@@ -212,7 +212,14 @@ fn an_index_lies_beside_every_sealed_segment_and_is_used() {
     write(&mut opened, 12);
     let sealed = opened.log.stats().segments - 1;
     assert_eq!(files(&disk, "idx").len(), sealed);
+    let told = opened.log.segments().unwrap();
     drop(opened);
+    // What the files say of a segment is known without reading it.
+    let damaged = disk.copy();
+    change(&damaged, &files(&damaged, "seg")[0], |content| content[4096 + 64 + 100] ^= 1);
+    let (dir, _) = trifid_base_log::DataDir::open_stepped(Arc::new(damaged), options(6_000, 1)).unwrap();
+    let (recovered, _) = dir.recover_with(LOG, LogOptions::default(), ReplayFrom::Newest, &mut ()).unwrap();
+    assert_eq!(recovered.start(Arc::new(())).segments().unwrap()[..sealed], told[..sealed]);
     for path in files(&disk, "idx") {
         disk.remove_for_good(&path);
     }

@@ -5,6 +5,7 @@
 
 mod appending;
 mod batches;
+mod beside;
 mod damage;
 mod drill;
 mod faults;

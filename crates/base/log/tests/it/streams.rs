@@ -74,7 +74,8 @@ impl Ledger {
 fn settings(log: u64) -> LogOptions {
     let interval = Duration::from_secs(3600);
     let durability = if log == 1 { Durability::Periodic { interval } } else { Durability::OnCommit };
-    LogOptions { durability, segment_bytes: Some(5_000), ..LogOptions::default() }
+    let (segment_bytes, prewrite_bytes) = if log == 2 { (20_000, 3_000) } else { (5_000, 1_000) };
+    LogOptions { durability, segment_bytes: Some(segment_bytes), prewrite_bytes, ..LogOptions::default() }
 }
 
 /// A directory and its logs, on a disk whose power may go.
