@@ -1,9 +1,9 @@
 //! Opening and beginning the shards of a stream.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::ErrorKind;
-use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -72,46 +72,15 @@ pub(crate) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// The shards of all streams that were there before, in the order of the list. Several threads read at
-    /// once; the first failure ends it.
-    pub(crate) fn reopen_all(
-        &self,
-        listed: &[Listed],
-        found: &Found,
-    ) -> Result<Vec<Vec<Arc<Shard>>>, OpenError> {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut opened = Vec::new();
-            while let Some(stream) = listed.get(next.fetch_add(1, Ordering::Relaxed)) {
-                match self.reopen(stream, found) {
-                    Ok(shards) => opened.push((stream.id, shards)),
-                    Err(error) => {
-                        next.store(listed.len(), Ordering::Relaxed);
-                        return Err(error);
-                    }
-                }
-            }
-            Ok(opened)
-        };
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = cores.min(OPENERS_MAX).min(listed.len()).max(1);
-        let opened = std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let own = work();
-            let joined = helpers.into_iter().map(|helper| match helper.join() {
-                Ok(opened) => opened,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            std::iter::once(own).chain(joined).collect::<Result<Vec<_>, _>>()
-        })?;
-        // By number, as the list is.
-        let by_id: BTreeMap<u64, Vec<Arc<Shard>>> = opened.into_iter().flatten().collect();
-        Ok(by_id.into_values().collect())
-    }
-
-    /// The shards of a stream that was there before.
-    fn reopen(&self, listed: &Listed, found: &Found) -> Result<Vec<Arc<Shard>>, OpenError> {
-        (0..listed.spec.shards).map(|index| self.reopen_shard(listed, index, found)).collect()
+    /// The shards of all streams that were there before, in the order of the list.
+    pub(crate) fn reopen(&self, listed: &[Listed], found: &Found) -> Result<Vec<Vec<Arc<Shard>>>, OpenError> {
+        let all: Vec<(&Listed, u32)> = listed
+            .iter()
+            .flat_map(|listed| (0..listed.spec.shards).map(move |index| (listed, index)))
+            .collect();
+        let opened = in_parallel(all.len(), |at| self.reopen_shard(all[at].0, all[at].1, found))?;
+        let mut opened = opened.into_iter();
+        Ok(listed.iter().map(|listed| opened.by_ref().take(listed.spec.shards as usize).collect()).collect())
     }
 
     fn reopen_shard(&self, listed: &Listed, index: u32, found: &Found) -> Result<Arc<Shard>, OpenError> {
@@ -127,8 +96,13 @@ impl Opening<'_> {
         self.on_disk(dir, listed, index).map_err(|source| failed(listed, index, source))
     }
 
-    /// A shard that was not there before.
-    pub(crate) fn begin(&self, listed: &Listed, index: u32) -> Result<Arc<Shard>, CreateError> {
+    /// Shards that were not there before.
+    pub(crate) fn begin(&self, listed: &Listed, shards: Range<u32>) -> Result<Vec<Arc<Shard>>, CreateError> {
+        let indexes: Vec<u32> = shards.collect();
+        in_parallel(indexes.len(), |at| self.begin_shard(listed, indexes[at]))
+    }
+
+    fn begin_shard(&self, listed: &Listed, index: u32) -> Result<Arc<Shard>, CreateError> {
         let Some(dir) = self.durable(listed) else { return Ok(self.in_memory(listed, index, false)) };
         self.on_disk(dir, listed, index).map_err(|error| {
             let told = &error as &dyn Error;
@@ -209,6 +183,38 @@ impl Opening<'_> {
     }
 }
 
+/// Does the work of every number below `count`, several at once because most of it waits for the disk; the answers
+/// in order, or a failure.
+fn in_parallel<T: Send, E: Send>(
+    count: usize,
+    work: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let next = AtomicUsize::new(0);
+    let part = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                return Ok(done);
+            }
+            // After a failure nobody begins anything more.
+            done.push((at, work(at).inspect_err(|_| next.store(count, Ordering::Relaxed))?));
+        }
+    };
+    let parts: Result<Vec<Vec<(usize, T)>>, E> = std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..count.min(OPENERS_MAX)).map(|_| scope.spawn(part)).collect();
+        let own = part();
+        let joined = helpers.into_iter().map(|helper| match helper.join() {
+            Ok(part) => part,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(own).chain(joined.collect::<Vec<_>>()).collect()
+    });
+    let mut all: Vec<(usize, T)> = parts?.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(at, _)| *at);
+    Ok(all.into_iter().map(|(_, answer)| answer).collect())
+}
+
 fn label(listed: &Listed, index: u32) -> String {
     format!("{}/{}/{index}", listed.tenant, listed.name)
 }
@@ -248,5 +254,26 @@ impl Replay for Producing {
         if progress.bytes < progress.bytes_total {
             tracing::info!(shard = %self.label, bytes = progress.bytes, of = progress.bytes_total, "opening");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_parallel;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn answers_come_in_order_and_a_failure_ends_it() {
+        for count in [0, 1, 7, 100] {
+            let squares = in_parallel::<_, ()>(count, |at| Ok(at * at));
+            assert!(squares.unwrap().into_iter().eq((0..count).map(|at| at * at)));
+        }
+        let begun = AtomicUsize::new(0);
+        let failed = in_parallel::<(), _>(10_000, |at| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            Err(at)
+        });
+        assert!(failed.is_err());
+        assert!(begun.into_inner() <= super::OPENERS_MAX);
     }
 }

@@ -127,7 +127,7 @@ impl Streams {
         let found = dir.as_ref().map(|dir| open::sort_out(dir, &catalogue)).transpose()?.unwrap_or_default();
         let opening = Opening { room: &room, dir: dir.as_ref() };
         let listed = catalogue.streams();
-        let opened = opening.reopen_all(&listed, &found)?;
+        let opened = opening.reopen(&listed, &found)?;
         for (listed, shards) in listed.into_iter().zip(opened) {
             map.insert(Stream::new(listed, shards, catalogue.installation()));
         }
@@ -168,8 +168,7 @@ impl Streams {
         if listed.spec.durability.is_durable() {
             self.check_free(listed.id, shards.clone())?;
         }
-        let begun: Result<Vec<_>, _> =
-            shards.clone().map(|index| self.opening().begin(listed, index)).collect();
+        let begun = self.opening().begin(listed, shards.clone());
         let done = begun.and_then(|begun| match self.catalogue.list(listed) {
             Ok(()) => Ok(begun),
             Err(error) => Err(error.into()),
