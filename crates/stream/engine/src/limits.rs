@@ -69,6 +69,9 @@ pub(crate) const SEGMENT_BYTES_PER_STREAM: u64 = 128 << 20;
 pub(crate) const SEGMENT_BYTES_COMPACTED: u64 = 16 << 20;
 /// Segments of the broker's own streams, in bytes, and of streams of many shards.
 pub(crate) const SEGMENT_BYTES_INTERNAL: u64 = 4 << 20;
+/// A log writes zeros ahead of small writes, at most such a part of a segment at a time: a shard that is seldom
+/// written should not write much more than it is given.
+pub(crate) const PREWRITTEN_PARTS: u64 = 64;
 /// Threads that open shards at the start.
 pub(crate) const OPENERS_MAX: usize = 8;
 /// Records of the catalogue beyond twice the streams, after which it is written anew.

@@ -20,7 +20,8 @@ use trifid_stream_model::spec::{StreamKind, StreamSpec};
 
 use crate::error::FetchError;
 use crate::limits::{
-    SEGMENT_BYTES_COMPACTED, SEGMENT_BYTES_INTERNAL, SEGMENT_BYTES_MIN, SEGMENT_BYTES_PER_STREAM,
+    PREWRITTEN_PARTS, SEGMENT_BYTES_COMPACTED, SEGMENT_BYTES_INTERNAL, SEGMENT_BYTES_MIN,
+    SEGMENT_BYTES_PER_STREAM,
 };
 use crate::shard::{Entries, Entry};
 
@@ -165,8 +166,11 @@ fn settings(spec: &StreamSpec, segment_bytes: u64) -> LogOptions {
         StreamKind::Events | StreamKind::DeadLetter => u64::MAX,
     };
     let by_shards = (SEGMENT_BYTES_PER_STREAM / u64::from(spec.shards.max(1))).max(SEGMENT_BYTES_INTERNAL);
-    let segment_bytes = Some(segment_bytes.min(by_retention).min(by_use).min(by_shards));
-    LogOptions { durability, segment_bytes, ..LogOptions::default() }
+    let segment_bytes = segment_bytes.min(by_retention).min(by_use).min(by_shards);
+    let defaults = LogOptions::default();
+    let ahead = usize::try_from(segment_bytes / PREWRITTEN_PARTS).unwrap_or(usize::MAX);
+    let prewrite_bytes = defaults.prewrite_bytes.min(ahead);
+    LogOptions { durability, segment_bytes: Some(segment_bytes), prewrite_bytes, ..defaults }
 }
 
 /// Batches from the disk.
