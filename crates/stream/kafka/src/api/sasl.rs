@@ -2,12 +2,15 @@
 //!
 //! The password is a token of the token file that HTTP uses; the user is the tenant that the client works in, which
 //! the token must cover. The token is compared in constant time and never logged.
+//!
+//! A listener without tokens takes any password, so that a client can name its tenant there too.
 
 use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{SaslAuthenticateResponse, SaslHandshakeRequest, SaslHandshakeResponse};
 use kafka_protocol::protocol::StrBytes;
-use trifid_base_web::{Role, Tokens};
+use trifid_base_web::{Principal, Role, Tokens};
+use trifid_stream_engine::SYSTEM_TENANT;
 use trifid_stream_model::names::{DEFAULT, Tenant};
 
 use super::{Answer, encode};
@@ -88,14 +91,20 @@ fn refuse(head: &Head, error: ResponseError, message: &'static str) -> Answer {
     encode(head, &response)
 }
 
-/// The tenant and the role that a message of PLAIN stands for.
-pub(crate) fn verify(tokens: &Tokens, message: &[u8]) -> Option<(Tenant, Role)> {
+/// The tenant and the role that a message of PLAIN stands for. Without tokens there is nobody to tell apart: the client
+/// is whom it says, as over HTTP ([`Principal::local`]).
+pub(crate) fn verify(tokens: Option<&Tokens>, message: &[u8]) -> Option<(Tenant, Role)> {
     let (user, password) = parse(message)?;
-    let principal = tokens.verify(password)?;
+    let principal = match tokens {
+        Some(tokens) => tokens.verify(password)?,
+        None => Principal::local(),
+    };
     let tenant = if user.is_empty() || user == "-" { DEFAULT } else { user };
     // The token file writes the default tenant `-`, which it keeps as the empty name.
     let covered = principal.tenant.covers(tenant) || tenant == DEFAULT && principal.tenant.covers("");
-    covered.then_some(())?;
+    // The broker's own tenant is nobody's.
+    let allowed = covered && tenant != SYSTEM_TENANT;
+    allowed.then_some(())?;
     Some((Tenant::new(tenant).ok()?, principal.role))
 }
 
@@ -134,7 +143,7 @@ mod tests {
     fn the_user_is_a_tenant_that_the_token_covers() {
         let (_folder, tokens) = tokens();
         let check = |message: &str, expected: Option<(&str, Role)>| {
-            let found = verify(&tokens, message.as_bytes());
+            let found = verify(Some(&tokens), message.as_bytes());
             let found = found.as_ref().map(|(tenant, role)| (tenant.as_str(), *role));
             assert_eq!(found, expected, "{message:?}");
         };
@@ -153,5 +162,12 @@ mod tests {
         check("city\0one", None);
         check("\0city\0one\0", None);
         check("", None);
+        check("\0_system\0two", None);
+        let local = verify(None, b"\0town\0whatever");
+        assert_eq!(
+            local.map(|(tenant, role)| (tenant.to_string(), role)),
+            Some(("town".to_owned(), Role::Admin))
+        );
+        assert!(verify(None, b"\0_system\0whatever").is_none() && verify(None, b"town").is_none());
     }
 }

@@ -9,9 +9,11 @@ use kafka_protocol::messages::{
     DeleteTopicsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
     FindCoordinatorRequest, HeartbeatRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest,
     LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
-    OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, SyncGroupRequest,
+    OffsetDeleteRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, SaslAuthenticateRequest,
+    SyncGroupRequest,
 };
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
+use trifid_base_web::Tokens;
 
 use super::caller::Caller;
 use super::sasl::{Handshake, Verdict};
@@ -29,8 +31,8 @@ use crate::wire::shape;
 
 /// Who the client is.
 enum Who {
-    /// Nobody yet, and how far the handshake has come.
-    Stranger(Handshake),
+    /// Nobody yet.
+    Stranger,
     /// A tenant's, let in when the tokens were of this generation.
     Known { caller: Rc<Caller>, generation: u64 },
 }
@@ -40,6 +42,7 @@ pub(crate) struct Session {
     peer: SocketAddr,
     endpoint: Endpoint,
     who: Who,
+    handshake: Handshake,
 }
 
 impl Session {
@@ -48,12 +51,12 @@ impl Session {
         let shared = &worker.shared;
         let endpoint = shared.resolved.advertised.clone().unwrap_or_else(|| local.into());
         let who = match &shared.tokens {
-            Some(_) => Who::Stranger(Handshake::Nothing),
+            Some(_) => Who::Stranger,
             None => {
                 Who::Known { caller: Rc::new(Caller::local(worker, peer, endpoint.clone())), generation: 0 }
             }
         };
-        Self { peer, endpoint, who }
+        Self { peer, endpoint, who, handshake: Handshake::Nothing }
     }
 
     /// Where the client is.
@@ -64,7 +67,7 @@ impl Session {
     /// Bytes of the largest request that is read from this client.
     pub(crate) fn request_bytes_max(&self, shared: &Shared) -> usize {
         match self.who {
-            Who::Stranger(_) => STRANGER_REQUEST_BYTES_MAX,
+            Who::Stranger => STRANGER_REQUEST_BYTES_MAX,
             Who::Known { .. } => shared.resolved.limits.request_bytes,
         }
     }
@@ -82,9 +85,7 @@ impl Session {
 
     fn begin(&mut self, frame: Bytes, worker: &Worker, refusing: bool) -> Result<Started, End> {
         let counts = worker.counts();
-        if let Who::Stranger(handshake) = &self.who
-            && handshake.awaits_bare_token()
-        {
+        if self.handshake.awaits_bare_token() {
             return Ok(Started::Ready(Some(self.bare_token(&frame, worker))));
         }
         let bytes = frame.len();
@@ -103,7 +104,7 @@ impl Session {
             (_, ApiKey::ApiVersions) => Ok(ready(cluster::api_versions(&head))),
             (_, ApiKey::SaslHandshake) => self.handshake(&head, body).map(ready),
             (_, ApiKey::SaslAuthenticate) => self.authenticate(&head, body, worker).map(ready),
-            (Who::Stranger(_), _) => Err(End::Stranger),
+            (Who::Stranger, _) => Err(End::Stranger),
             (Who::Known { caller, generation }, key) => {
                 if worker.shared.tokens.as_ref().is_some_and(|tokens| tokens.generation() != *generation) {
                     return Err(End::Reauthenticate);
@@ -122,32 +123,26 @@ impl Session {
 
     fn handshake(&mut self, head: &Head, body: Bytes) -> Result<Answer, End> {
         let (answer, handshake) = sasl::handshake(head, &decode(body, head.version)?);
-        if let Who::Stranger(state) = &mut self.who {
-            *state = handshake;
-        }
+        self.handshake = handshake;
         Ok(answer)
     }
 
     fn authenticate(&mut self, head: &Head, body: Bytes, worker: &Worker) -> Result<Answer, End> {
-        let Who::Stranger(state) = &self.who else {
-            // KIP-368 lets a client do so when its session ends; ours do not.
-            return Ok(sasl::out_of_order(head));
-        };
-        if !state.awaits_token() {
+        // KIP-368 lets a client say again who it is when its session ends; ours do not.
+        if !self.handshake.awaits_token() {
             return Ok(sasl::out_of_order(head));
         }
-        let message: kafka_protocol::messages::SaslAuthenticateRequest = decode(body, head.version)?;
-        let answer = match self.verify(&message.auth_bytes, worker) {
+        let message: SaslAuthenticateRequest = decode(body, head.version)?;
+        Ok(match self.verify(&message.auth_bytes, worker) {
             Verdict::Known(tenant) => sasl::welcome(head, &tenant),
             Verdict::Denied => match sasl::denial(head) {
                 Answer::Frame(frame) => Answer::Last(frame, End::Denied),
                 other => other,
             },
-        };
-        Ok(answer)
+        })
     }
 
-    /// After version 0 of the handshake, tokens come without a head, and so does the answer.
+    /// After version 0 of the handshake, tokens come without a head, and so does the answer (KIP-43).
     fn bare_token(&mut self, token: &[u8], worker: &Worker) -> Answer {
         match self.verify(token, worker) {
             Verdict::Known(_) => Answer::Frame(Bytes::from_static(&[0, 0, 0, 0])),
@@ -155,10 +150,12 @@ impl Session {
         }
     }
 
+    /// Lets a client in as what its message says, which it says once.
     fn verify(&mut self, message: &[u8], worker: &Worker) -> Verdict {
-        let Some(tokens) = &worker.shared.tokens else { return Verdict::Denied };
+        self.handshake = Handshake::Nothing;
+        let tokens = worker.shared.tokens.as_deref();
         // Read first: a file that is read again meanwhile asks the client once more.
-        let generation = tokens.generation();
+        let generation = tokens.map_or(0, Tokens::generation);
         let Some((tenant, role)) = sasl::verify(tokens, message) else { return Verdict::Denied };
         let caller = Caller::new(worker, tenant.clone(), role, self.peer, self.endpoint.clone());
         self.who = Who::Known { caller: Rc::new(caller), generation };

@@ -46,9 +46,13 @@ impl Harness {
 
     /// Over a data directory: topics are durable on commit.
     pub(crate) fn on(dir: &Path) -> Self {
+        Self::durable(dir, |_, _| ())
+    }
+
+    pub(crate) fn durable(dir: &Path, change: impl FnOnce(&mut Options, &mut EngineOptions)) -> Self {
         let mut engine = EngineOptions::on(Arc::new(RealDisk::open(dir).unwrap()));
         engine.create = CreatePolicy { auto_create: true, spec: StreamSpec::default() };
-        Self::of(engine, None, |_, _| ())
+        Self::of(engine, None, change)
     }
 
     /// With a token file.

@@ -180,3 +180,29 @@ fn a_drain_lets_go_of_those_who_wait() {
     assert!(idle.is_closed() && waiting.is_closed());
     assert!(std::net::TcpStream::connect(harness.address).is_err());
 }
+
+#[test]
+fn a_backlog_of_its_own_is_waited_for_and_not_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let harness = Harness::durable(folder.path(), |_, engine| {
+        engine.limits.process_inflight_bytes = 1 << 20;
+        engine.limits.tenant_inflight_bytes = 1 << 20;
+    });
+    harness.stream("orders", StreamSpec::default());
+    let mut client = harness.client();
+    let large = "x".repeat(400_000);
+    let mut writer = client.stream.try_clone().unwrap();
+    let sending = std::thread::spawn(move || {
+        for at in 0..30 {
+            let request = produce_request("orders", 0, batch(&[&large]), -1);
+            writer.write_all(&frame(0, 9, at, &request)).unwrap();
+        }
+    });
+    for at in 0..30 {
+        let response = client.receive::<ProduceRequest>(9, at);
+        let partition = &response.responses[0].partition_responses[0];
+        assert_eq!((partition.error_code, partition.base_offset), (0, i64::from(at)));
+    }
+    sending.join().unwrap();
+    assert_eq!(harness.stats().overloaded, 0);
+}

@@ -142,3 +142,14 @@ fn tokens_that_are_read_again_are_asked_for_again() {
     assert_eq!(client.produce("orders", &["one"]), (0, 0));
     assert_eq!(harness.stats().reauthentications, 1);
 }
+
+#[test]
+fn without_tokens_the_user_still_names_the_tenant() {
+    let harness = Harness::new();
+    let (mut plain, mut city) = (harness.client(), harness.client());
+    assert_eq!(authenticate(&mut city, "city", "anything"), 0);
+    assert_eq!((make(&mut plain, "one"), make(&mut city, "two")), (0, 0));
+    assert_eq!((topics(&mut plain), topics(&mut city)), (vec!["one".to_owned()], vec!["two".to_owned()]));
+    let mut own = harness.client();
+    assert_eq!(authenticate(&mut own, "_system", "anything"), ResponseError::SaslAuthenticationFailed.code());
+}
