@@ -1,5 +1,5 @@
-//! Where a broker is, and over which transport: `quic://host:7443`, `tls://host:7443`, or `trifid://host:7443` for
-//! whichever answers.
+//! Where a broker is, and over which transport: `quic://host:7443`, `tls://host:7443`, or
+//! `trifid://host:7443` for whichever answers.
 
 use std::fmt;
 use std::str::FromStr;

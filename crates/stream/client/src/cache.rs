@@ -44,8 +44,8 @@ impl Cache {
         }
     }
 
-    /// Writes an entry if what is expected is there; answers its revision. A condition that does not hold is refused with
-    /// [`Code::Conflict`].
+    /// Writes an entry if what is expected is there; answers its revision. A condition that does not hold is
+    /// refused with [`Code::Conflict`].
     pub async fn put(
         &self,
         key: impl Into<Bytes>,
@@ -61,7 +61,8 @@ impl Cache {
         self.changed(put).await
     }
 
-    /// Removes an entry if what is expected is there; answers the revision of the removal, zero if nothing was there.
+    /// Removes an entry if what is expected is there; answers the revision of the removal, zero if nothing
+    /// was there.
     pub async fn delete(&self, key: impl Into<Bytes>, expect: Expect) -> Result<u64, RequestError> {
         let key = key.into();
         self.changed(|handle| request::CacheDelete { handle, key: key.clone(), expect }.into()).await
@@ -75,7 +76,8 @@ impl Cache {
         }
     }
 
-    /// A page of the entries whose keys begin with `prefix`, after the key `after`; and whether there are more.
+    /// A page of the entries whose keys begin with `prefix`, after the key `after`; and whether there are
+    /// more.
     pub async fn scan(
         &self,
         prefix: impl Into<Bytes>,
@@ -128,8 +130,8 @@ impl Cache {
 pub enum WatchEvent {
     /// An entry has changed, or is there.
     Change(CacheChange),
-    /// Changes were missed, because this watch was slow or its connection was lost: the current values come again, and
-    /// what is not among them is gone.
+    /// Changes were missed, because this watch was slow or its connection was lost: the current values come
+    /// again, and what is not among them is gone.
     Resync,
 }
 

@@ -19,7 +19,8 @@ use crate::producer::{Producer, ProducerOptions};
 use crate::subscription::{SubscribeOptions, Subscription};
 use crate::trust::TrustError;
 
-/// A client of one broker. Cloning it gives another handle on the same connections; they end with the last handle.
+/// A client of one broker. Cloning it gives another handle on the same connections; they end with the last
+/// handle.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(crate) pool: Arc<Pool>,
@@ -89,8 +90,8 @@ impl Client {
         self.done(request::DeleteStream { name: StreamName::new(name)? }).await
     }
 
-    /// A page of the streams whose full names begin with `prefix`, after the name `after` (empty: from the beginning);
-    /// and whether there are more.
+    /// A page of the streams whose full names begin with `prefix`, after the name `after` (empty: from the
+    /// beginning); and whether there are more.
     pub async fn list_streams(
         &self,
         prefix: &str,

@@ -1,8 +1,9 @@
 //! A member of a consumer group: records are leased, and done when they are acknowledged.
 //!
-//! The group shares the records of its streams out among its members. What a member does not acknowledge in the time of
-//! the lease, or gives back, is delivered again, to whoever asks next; after a number of attempts it is set aside. A
-//! member whose connection is lost joins again by itself; what it had leased comes again, to it or to another.
+//! The group shares the records of its streams out among its members. What a member does not acknowledge in
+//! the time of the lease, or gives back, is delivered again, to whoever asks next; after a number of attempts
+//! it is set aside. A member whose connection is lost joins again by itself; what it had leased comes again,
+//! to it or to another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,8 +141,8 @@ impl Group {
         Ok(self.joined().await?.settings)
     }
 
-    /// Leases records: at most so many, of batches of so many bytes. Waits so long for the first one, and answers nothing
-    /// if none came. A lost connection is mended within that time.
+    /// Leases records: at most so many, of batches of so many bytes. Waits so long for the first one, and
+    /// answers nothing if none came. A lost connection is mended within that time.
     pub async fn pull(
         &self,
         max_records: u32,

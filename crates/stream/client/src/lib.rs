@@ -26,12 +26,13 @@
 //! # }
 //! ```
 //!
-//! A [`Client`] is a pool of connections. A [`Producer`] gathers records into batches, numbers them, and sends again what
-//! was not acknowledged, so that a lost connection loses and doubles nothing. A [`Subscription`] goes on where it was.
-//! A [`Group`] shares the records of streams among its members, who acknowledge them. A [`Cache`] keeps values by key.
+//! A [`Client`] is a pool of connections. A [`Producer`] gathers records into batches, numbers them, and
+//! sends again what was not acknowledged, so that a lost connection loses and doubles nothing. A
+//! [`Subscription`] goes on where it was. A [`Group`] shares the records of streams among its members, who
+//! acknowledge them. A [`Cache`] keeps values by key.
 //!
-//! Everything waits where it must, nothing is queued without bound, and dropping a future that this crate made loses
-//! nothing but the answer. It needs a tokio runtime with time and I/O, of either flavour.
+//! Everything waits where it must, nothing is queued without bound, and dropping a future that this crate
+//! made loses nothing but the answer. It needs a tokio runtime with time and I/O, of either flavour.
 
 mod address;
 mod cache;

@@ -1,9 +1,9 @@
 //! One byte stream to the broker: requests out, replies and pushes in.
 //!
-//! Two tasks serve it. The writer takes everything that has been queued since it last looked, so that requests of many
-//! callers leave in one write; the reader gives each reply to who waits for it, by its number, and each push to the
-//! subscription that it belongs to. When the stream ends, for whatever reason, everybody who waits is told at once; a
-//! line is never mended, its owner asks the pool for another.
+//! Two tasks serve it. The writer takes everything that has been queued since it last looked, so that
+//! requests of many callers leave in one write; the reader gives each reply to who waits for it, by its
+//! number, and each push to the subscription that it belongs to. When the stream ends, for whatever reason,
+//! everybody who waits is told at once; a line is never mended, its owner asks the pool for another.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice};

@@ -15,7 +15,8 @@ use crate::options::ClientOptions;
 use crate::transport::{Dialer, Path};
 use crate::trust::TrustError;
 
-/// The idle timeout that a QUIC connection asks for; the broker's own may be shorter, and the shorter one counts.
+/// The idle timeout that a QUIC connection asks for; the broker's own may be shorter, and the shorter one
+/// counts.
 const QUIC_IDLE: Duration = Duration::from_secs(30);
 
 /// All lines of a client.

@@ -139,7 +139,8 @@ impl Batch {
         self.len() == 0
     }
 
-    /// The records that were asked for, in order. Compressed ones are read where the feature `compression` is on.
+    /// The records that were asked for, in order. Compressed ones are read where the feature `compression` is
+    /// on.
     pub fn records(&self) -> Result<Vec<Received>, BatchError> {
         let opened = batch::open(&self.bytes, INFLATED_BYTES_DEFAULT)?;
         let mut received = Vec::with_capacity(self.len().min(4096));

@@ -1,9 +1,9 @@
 //! A subscription: what is written to a stream, from a place on, without end.
 //!
-//! The broker pushes batches as far as it was given credit, and credit is given back as they are read: a subscription
-//! that is not read holds up nobody else. When the connection is lost, the subscription goes on by itself where it was,
-//! shard by shard. What it will not get, because its policy passed over it or because it is no longer kept, is told as
-//! [`Event::Lost`].
+//! The broker pushes batches as far as it was given credit, and credit is given back as they are read: a
+//! subscription that is not read holds up nobody else. When the connection is lost, the subscription goes on
+//! by itself where it was, shard by shard. What it will not get, because its policy passed over it or because
+//! it is no longer kept, is told as [`Event::Lost`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -178,7 +178,8 @@ impl Subscription {
         }
     }
 
-    /// The next event. Dropping the future loses nothing. An error is final: what can be mended is mended before.
+    /// The next event. Dropping the future loses nothing. An error is final: what can be mended is mended
+    /// before.
     pub async fn next(&mut self) -> Result<Event, SubscribeError> {
         loop {
             if let Some(event) = self.ready.pop_front() {

@@ -1,8 +1,8 @@
 //! Connecting: QUIC, TLS over TCP, or whichever is there first.
 //!
-//! A [`Path`] is an open connection, and it gives out byte streams: a QUIC connection as many as are asked for, a TCP
-//! connection its one. QUIC's packets are set up as on the broker's side: large and pinned on loopback, probed
-//! elsewhere, never larger than what the kernel can cut a send into.
+//! A [`Path`] is an open connection, and it gives out byte streams: a QUIC connection as many as are asked
+//! for, a TCP connection its one. QUIC's packets are set up as on the broker's side: large and pinned on
+//! loopback, probed elsewhere, never larger than what the kernel can cut a send into.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -165,7 +165,8 @@ impl Dialer {
         if let Ok(Ok(path)) = tokio::time::timeout(QUIC_LEAD, &mut quic).await {
             return Ok(path);
         }
-        // The lead is used up, or QUIC has failed: then it must not be polled again, and a fresh attempt is cheap.
+        // The lead is used up, or QUIC has failed: then it must not be polled again, and a fresh attempt is
+        // cheap.
         let quic = self.quic();
         let (mut quic, mut tls) = (std::pin::pin!(quic), std::pin::pin!(self.tls()));
         tokio::select! {

@@ -1,8 +1,9 @@
 //! Whom to believe that he is the broker.
 //!
-//! A broker of the public web is believed because of the roots that browsers know; one with a certificate of the house
-//! because of the house's authority; a development broker because its one certificate is named, by file or by its
-//! SHA-256. There is no default that believes everybody: that is [`Trust::Anybody`], which has to be asked for by name.
+//! A broker of the public web is believed because of the roots that browsers know; one with a certificate of
+//! the house because of the house's authority; a development broker because its one certificate is named, by
+//! file or by its SHA-256. There is no default that believes everybody: that is [`Trust::Anybody`], which has
+//! to be asked for by name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,8 +33,8 @@ pub enum Trust {
     File(PathBuf),
     /// Who has the certificate with this SHA-256, whatever name it is made for.
     Fingerprint([u8; 32]),
-    /// Anybody who answers. Whoever stands in between can then read and change everything: for experiments on a machine
-    /// of one's own, nothing else.
+    /// Anybody who answers. Whoever stands in between can then read and change everything: for experiments on
+    /// a machine of one's own, nothing else.
     Anybody,
 }
 

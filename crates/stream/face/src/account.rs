@@ -28,7 +28,8 @@ impl Account {
         Self { _ticket: ticket.into(), tenancy: OnceCell::new(), subscriptions: Cell::new(0) }
     }
 
-    /// The tenancy, made by the first greeting; none if another greeting of this connection named another tenant.
+    /// The tenancy, made by the first greeting; none if another greeting of this connection named another
+    /// tenant.
     pub(crate) fn tenancy(
         &self,
         tenant: &Tenant,

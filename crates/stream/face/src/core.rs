@@ -1,5 +1,5 @@
-//! What sessions stand on: the broker, the tokens, the limits and the counters. No socket is among them, so that a
-//! session can be driven by bytes alone.
+//! What sessions stand on: the broker, the tokens, the limits and the counters. No socket is among them, so
+//! that a session can be driven by bytes alone.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! A certificate for development, made at the first start: one per installation, never shipped.
 //!
-//! It lies in the data directory as `tls/certificate.pem` with its key `tls/key.pem`, which only the owner can read.
-//! It signs itself, so that a client trusts it by naming the file, or the SHA-256 that the server tells at start;
-//! nothing trusts it by default. Without a data directory it lasts as long as the process. The key is written before
-//! the certificate, each under another name first and renamed: a start that was cut off is simply made good.
+//! It lies in the data directory as `tls/certificate.pem` with its key `tls/key.pem`, which only the owner
+//! can read. It signs itself, so that a client trusts it by naming the file, or the SHA-256 that the server
+//! tells at start; nothing trusts it by default. Without a data directory it lasts as long as the process.
+//! The key is written before the certificate, each under another name first and renamed: a start that was cut
+//! off is simply made good.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -41,7 +42,8 @@ pub enum DevelopmentError {
     },
 }
 
-/// The certificate of the data directory, made if there is none; one for this process alone without a directory.
+/// The certificate of the data directory, made if there is none; one for this process alone without a
+/// directory.
 pub(crate) fn certificate(
     data_dir: Option<&Path>,
     names: &[String],

@@ -1,5 +1,5 @@
-//! Entry points that take any bytes: the body of the fuzz target `stream_session` under `fuzz/`, and of the test that
-//! replays its corpus on the stable toolchain.
+//! Entry points that take any bytes: the body of the fuzz target `stream_session` under `fuzz/`, and of the
+//! test that replays its corpus on the stable toolchain.
 //!
 //! It returns normally for every input. What it asserts is a law of this crate, so a panic is a defect.
 
@@ -21,8 +21,9 @@ use crate::stats::Stats;
 /// Rounds in which a conversation that was left has to come to its end.
 const ROUNDS_TO_END: usize = 20_000;
 
-/// Target `stream_session`: what a client sends, after the greeting if the first byte is even, in pieces of as many bytes
-/// as the second byte says. Whatever it is, everything that is answered is a reply, and the conversation can end.
+/// Target `stream_session`: what a client sends, after the greeting if the first byte is even, in pieces of
+/// as many bytes as the second byte says. Whatever it is, everything that is answered is a reply, and the
+/// conversation can end.
 pub fn session(bytes: &[u8]) {
     let [mode, step, bytes @ ..] = bytes else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();

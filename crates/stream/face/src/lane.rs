@@ -1,13 +1,13 @@
 //! One byte stream being served: the task that reads, answers, pushes and writes.
 //!
-//! There is one task for everything on the stream, so that nothing has to be handed from one task to another: what is
-//! ready when it is woken leaves in one write, acknowledgements and pushes together. Order of work in a round: read,
-//! settle what has been answered, push to subscribers, write. Rounds repeat while they achieve something, up to
-//! [`ROUNDS_MAX`], after which other connections have their turn.
+//! There is one task for everything on the stream, so that nothing has to be handed from one task to another:
+//! what is ready when it is woken leaves in one write, acknowledgements and pushes together. Order of work in
+//! a round: read, settle what has been answered, push to subscribers, write. Rounds repeat while they achieve
+//! something, up to [`ROUNDS_MAX`], after which other connections have their turn.
 //!
-//! Backpressure has three sides. Requests are not read while too much waits to be written; pushes stop at a lower mark,
-//! so that answers never wait behind more than that; and publishes are admitted by bytes. A reader that does not read is
-//! noticed by time and cut. Nobody else notices.
+//! Backpressure has three sides. Requests are not read while too much waits to be written; pushes stop at a
+//! lower mark, so that answers never wait behind more than that; and publishes are admitted by bytes. A
+//! reader that does not read is noticed by time and cut. Nobody else notices.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -152,8 +152,8 @@ impl<L: Link> Lane<L> {
             self.post.hear(self.worker.now_ms());
             return Ok(false);
         }
-        let wanted = self.session.missing();
-        match self.link.poll_read(cx, wanted, self.session.input()) {
+        let appetite = self.session.appetite();
+        match self.link.poll_read(cx, appetite, self.session.input()) {
             Poll::Pending => Ok(false),
             Poll::Ready(Ok(0)) => {
                 self.is_read_closed = true;
@@ -188,8 +188,9 @@ impl<L: Link> Lane<L> {
         Ok(went > 0)
     }
 
-    /// Says goodbye once everything was answered and written. What the peer still sends is read and thrown away until it
-    /// closes, or for a while: closing a TCP connection with unread bytes would destroy the last answers on their way.
+    /// Says goodbye once everything was answered and written. What the peer still sends is read and thrown
+    /// away until it closes, or for a while: closing a TCP connection with unread bytes would destroy the
+    /// last answers on their way.
     fn finish(&mut self, cx: &mut Context<'_>) -> Result<(), Over> {
         if !self.session.is_done() || !self.session.output().is_empty() {
             return Ok(());

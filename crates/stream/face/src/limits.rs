@@ -29,7 +29,8 @@ pub(crate) const MTU_LEAST: u16 = 1200;
 /// Bytes of a UDP payload on loopback, where the interface carries 65,536.
 pub(crate) const MTU_LOOPBACK: u16 = 6000;
 
-/// Bytes of a UDP payload up to which discovery looks on other paths: Ethernet's 1,500 less the headers of IPv6.
+/// Bytes of a UDP payload up to which discovery looks on other paths: Ethernet's 1,500 less the headers of
+/// IPv6.
 pub(crate) const MTU_DISCOVERED_MAX: u16 = 1452;
 
 /// Bytes of a UDP payload while the kernel segments: ten segments have to fit into 65,535 bytes, or the send
@@ -71,7 +72,8 @@ pub(crate) const OPEN_BYTES_MAX: usize = 16 << 10;
 /// Bytes of a body from where on sharing it is cheaper than copying it.
 pub(crate) const SHARED_BYTES_LEAST: usize = 1024;
 
-/// Threads of one worker that read pages from the disk and make and delete streams, at most. They end when idle.
+/// Threads of one worker that read pages from the disk and make and delete streams, at most. They end when
+/// idle.
 pub(crate) const BLOCKING_THREADS_MAX: usize = 4;
 
 /// Rounds of reading, answering and writing that a connection has in a row before others have their turn.
@@ -112,3 +114,10 @@ pub(crate) const MEMBERS_MAX: usize = 256;
 
 /// How often a member that leaves looks whether the last of its pulls has ended.
 pub(crate) const LEAVE_STEP: Duration = Duration::from_millis(1);
+
+/// Bytes of a frame that get their memory on the word of its length alone. Untouched, it is not taken from
+/// anybody.
+pub(crate) const RESERVED_AT_ONCE_BYTES: usize = 512 << 10;
+
+/// Bytes beyond the end of a frame that a transport reads at most, before it looks: one packet's.
+pub(crate) const READ_BEYOND_BYTES: usize = 9 << 10;

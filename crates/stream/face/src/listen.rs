@@ -1,10 +1,10 @@
 //! Sockets: a UDP socket and a TCP listener for each worker, all on one port number that nobody else has.
 //!
-//! With SO_REUSEPORT the kernel spreads connections over the workers' sockets by a hash of the addresses, so that
-//! workers share neither a queue nor a lock, and a client's datagrams keep reaching the worker that knows it. The same
-//! option would let a second process join in silently and take half of the connections. Therefore the port is bound
-//! once without it, for UDP and for TCP: if another process listens there, that fails with "address in use". Port 0
-//! is resolved by the same step.
+//! With SO_REUSEPORT the kernel spreads connections over the workers' sockets by a hash of the addresses, so
+//! that workers share neither a queue nor a lock, and a client's datagrams keep reaching the worker that
+//! knows it. The same option would let a second process join in silently and take half of the connections.
+//! Therefore the port is bound once without it, for UDP and for TCP: if another process listens there, that
+//! fails with "address in use". Port 0 is resolved by the same step.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};

@@ -124,8 +124,8 @@ impl Resolved {
 }
 
 impl Options {
-    /// Reads the files that the options name, makes a development certificate where none is named, and refuses what
-    /// does not hold together. The certificate is kept in `data_dir`.
+    /// Reads the files that the options name, makes a development certificate where none is named, and
+    /// refuses what does not hold together. The certificate is kept in `data_dir`.
     pub fn resolve(&self, auth: &auth::Options, data_dir: Option<&Path>) -> Result<Resolved, OptionsError> {
         let is_open = auth.tokens_file.is_none() && !auth.allow_unauthenticated;
         if is_open && !self.listen.ip().is_loopback() {

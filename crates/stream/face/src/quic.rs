@@ -1,17 +1,17 @@
 //! How QUIC is set up, and the traps around the size of its packets.
 //!
-//! Cost a byte falls with the size of packets: at 1,452 bytes QUIC costs about three times what TLS over TCP costs, at
-//! 6,000 about one and a half. So loopback, which carries anything, is pinned to large packets, an operator who knows
-//! the network pins what it carries, and elsewhere the path is probed. Three traps:
-//! - *Segmentation*: the kernel takes one send of up to 65,535 bytes and cuts it; quinn sends ten packets a time. Above
-//!   6,500 bytes a packet such a send fails with EMSGSIZE, is taken for loss, and the connection starves. So packets
-//!   stay at or below [`MTU_SEGMENTED_MAX`], or segmentation is off.
-//! - *Black holes*: a burst of ordinary loss is taken for a path that swallows large packets, and the connection falls
-//!   to the least size for a minute. A pinned size cannot fall; elsewhere the punishment lasts
-//!   [`BLACK_HOLE_COOLDOWN`].
-//!
-//! - *The first window*: quinn's is 12,000 bytes whatever the size of packets. Above 6,000 a second packet does not fit into it,
-//!   and the handshake never ends. RFC 9002 7.2 has ten packets, and so have we.
+//! Cost a byte falls with the size of packets: sending 64 KiB batches to ten subscribers over loopback takes a
+//! server 1.09 ms of CPU a megabyte at 1,452 bytes, 0.63 at 4,096, 0.58 at 6,000, and 0.94 at 8,900 without
+//! segmentation. So loopback, which carries anything, is pinned to 6,000, an operator who knows the network pins
+//! what it carries, and elsewhere the path is probed. Three traps:
+//! - *Segmentation*: the kernel takes one send of up to 65,535 bytes and cuts it; quinn sends ten packets a
+//!   time. Above 6,500 bytes a packet such a send fails with EMSGSIZE, is taken for loss, and the connection
+//!   starves. So packets stay at or below [`MTU_SEGMENTED_MAX`], or segmentation is off.
+//! - *Black holes*: a burst of ordinary loss is taken for a path that swallows large packets, and the
+//!   connection falls to the least size for a minute. A pinned size cannot fall; elsewhere the punishment
+//!   lasts [`BLACK_HOLE_COOLDOWN`].
+//! - *The first window*: quinn's is 12,000 bytes whatever the size of packets. Above 6,000 a second packet
+//!   does not fit into it, and the handshake never ends. RFC 9002 7.2 has ten packets, and so have we.
 //!
 //! Windows are sized from one budget, since everything within them is memory that a slow peer can hold.
 

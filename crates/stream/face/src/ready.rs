@@ -1,10 +1,10 @@
 //! Which of many sleepers has been woken: wakers that say who they are.
 //!
-//! A connection has one task and may have thousands of subscriptions. Were each polled with the task's own waker, one
-//! event would mean looking at all of them. Here every member has a waker of its own that notes its number in a shared
-//! list and wakes the task once; the task takes the numbers from the list and polls those members alone. A member that
-//! is noted already is not noted again, so the list is bounded by the number of members. A member costs one allocation,
-//! and no task or timer.
+//! A connection has one task and may have thousands of subscriptions. Were each polled with the task's own
+//! waker, one event would mean looking at all of them. Here every member has a waker of its own that notes
+//! its number in a shared list and wakes the task once; the task takes the numbers from the list and polls
+//! those members alone. A member that is noted already is not noted again, so the list is bounded by the
+//! number of members. A member costs one allocation, and no task or timer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -106,11 +106,12 @@ pub struct Server {
     workers: Vec<JoinHandle<()>>,
 }
 
-/// Listens for QUIC and for TLS on one port, and serves `broker` on every worker until `shutdown`; then drains.
+/// Listens for QUIC and for TLS on one port, and serves `broker` on every worker until `shutdown`; then
+/// drains.
 ///
-/// With `tokens` every connection needs one of them. The drain: listeners close and clients are told to go away;
-/// requests in flight are finished and answered, pushes stop; whatever is left after `stream.drain_timeout` is cut.
-/// [`Server::join`] returns at the end.
+/// With `tokens` every connection needs one of them. The drain: listeners close and clients are told to go
+/// away; requests in flight are finished and answered, pushes stop; whatever is left after
+/// `stream.drain_timeout` is cut. [`Server::join`] returns at the end.
 pub fn serve(
     resolved: Resolved,
     broker: Broker,

@@ -1,10 +1,13 @@
-//! TLS for both transports: rustls with the provider `ring`, TLS 1.3 alone, ALPN `trifid-stream/1` (RFC 7301).
+//! TLS for both transports: rustls with the provider `ring`, TLS 1.3 alone, ALPN `trifid-stream/1` (RFC
+//! 7301).
 //!
-//! The provider is named here rather than taken from the process. It is told which cipher comes first: AES-128-GCM where
-//! the processor has instructions for it (it then costs a third of ChaCha20 a byte), ChaCha20-Poly1305 elsewhere. The
-//! server's order counts, since it is the server that pays for every subscriber.
+//! The provider is named here rather than taken from the process. It is told which cipher comes first:
+//! AES-128-GCM where the processor has instructions for it (it then costs a third of ChaCha20 a byte),
+//! ChaCha20-Poly1305 elsewhere. The server's order counts, since it is the server that pays for every
+//! subscriber.
 //!
-//! Certificate and key are read again on demand; connections that are open keep the certificate that they began with.
+//! Certificate and key are read again on demand; connections that are open keep the certificate that they
+//! began with.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -160,7 +163,8 @@ fn config(identity: Identity) -> Result<ServerConfig, TlsError> {
     Ok(config)
 }
 
-/// The same for QUIC, which wants to bound 0-RTT data itself (RFC 9001 4.6.1). Requests are not safe to replay: none.
+/// The same for QUIC, which wants to bound 0-RTT data itself (RFC 9001 4.6.1). Requests are not safe to
+/// replay: none.
 fn quic_of(tcp: &ServerConfig) -> ServerConfig {
     let mut config = tcp.clone();
     config.max_early_data_size = 0;

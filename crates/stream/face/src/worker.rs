@@ -1,7 +1,8 @@
-//! A worker: one thread, one runtime, a QUIC endpoint and a TCP listener, and the connections that the kernel gave it.
+//! A worker: one thread, one runtime, a QUIC endpoint and a TCP listener, and the connections that the kernel
+//! gave it.
 //!
-//! Connections never change their worker, so that nothing they hold needs a lock against another. One timer a worker
-//! looks after all of them: who is silent, who does not read, who has not introduced himself.
+//! Connections never change their worker, so that nothing they hold needs a lock against another. One timer a
+//! worker looks after all of them: who is silent, who does not read, who has not introduced himself.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -136,7 +137,8 @@ impl Worker {
     }
 
     fn take_tcp(self: &Rc<Self>, socket: TcpStream) {
-        // Closed without a word: a handshake for everybody over the limit is what the limit is there to spare.
+        // Closed without a word: a handshake for everybody over the limit is what the limit is there to
+        // spare.
         let Some(ticket) = self.shared.ticket() else {
             return self.shared.core.stats.turned_away.add(self.index, 1);
         };

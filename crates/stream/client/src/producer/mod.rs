@@ -1,13 +1,14 @@
 //! A producer: records in, batches out, one acknowledgement for each.
 //!
-//! Records gather in a batch per shard. A batch leaves when it is full, when it has waited for [`ProducerOptions::linger`],
-//! or as soon as there is nothing of its shard under way: a lone record does not wait, and under load batches grow by
-//! themselves. A few batches of a shard are under way at a time, in order.
+//! Records gather in a batch per shard. A batch leaves when it is full, when it has waited for
+//! [`ProducerOptions::linger`], or as soon as there is nothing of its shard under way: a lone record does not
+//! wait, and under load batches grow by themselves. A few batches of a shard are under way at a time, in
+//! order.
 //!
-//! Batches are numbered (KIP-98, idempotent producers): after a lost connection or a passing refusal everything that was
-//! not acknowledged is sent again, in its order, and the broker recognises what it has already. That holds while the
-//! broker remembers the producer; if it has forgotten it, a new identity is asked for and a batch whose fate was unknown
-//! may come twice.
+//! Batches are numbered (KIP-98, idempotent producers): after a lost connection or a passing refusal
+//! everything that was not acknowledged is sent again, in its order, and the broker recognises what it has
+//! already. That holds while the broker remembers the producer; if it has forgotten it, a new identity is
+//! asked for and a batch whose fate was unknown may come twice.
 //!
 //! Memory is bounded: [`Producer::send`] waits while too many bytes are queued or under way.
 
@@ -39,7 +40,8 @@ pub struct ProducerOptions {
     pub batch_bytes: usize,
     /// Bytes that may be queued and under way.
     pub memory_bytes: usize,
-    /// Whether the broker acknowledges. Without it nothing is sent again, and what the broker sheds is only logged.
+    /// Whether the broker acknowledges. Without it nothing is sent again, and what the broker sheds is only
+    /// logged.
     pub acknowledged: bool,
     /// Whether batches are numbered, so that sending one again never makes two of it.
     pub idempotent: bool,
@@ -103,8 +105,8 @@ impl Receipt {
     }
 }
 
-/// A producer for one stream. Cloning it gives another handle on the same queues. What is not delivered when the last
-/// handle is dropped is given up: [flush](Producer::flush) first.
+/// A producer for one stream. Cloning it gives another handle on the same queues. What is not delivered when
+/// the last handle is dropped is given up: [flush](Producer::flush) first.
 #[derive(Clone, Debug)]
 pub struct Producer {
     shared: Arc<Shared>,
@@ -196,7 +198,8 @@ impl Producer {
         Ok(Receipt { outcome, delta: 0, shard })
     }
 
-    /// Waits until everything that was queued is acknowledged, or failed; answers the first failure since the last flush.
+    /// Waits until everything that was queued is acknowledged, or failed; answers the first failure since the
+    /// last flush.
     pub async fn flush(&self) -> Result<(), PublishError> {
         for queue in &self.shared.queues {
             queue.hurry();
@@ -237,7 +240,8 @@ impl Producer {
 }
 
 impl Shared {
-    /// Waits for room for so many bytes. A record larger than all the memory passes when there is nothing else.
+    /// Waits for room for so many bytes. A record larger than all the memory passes when there is nothing
+    /// else.
     async fn reserve(&self, size: usize) -> Result<(), PublishError> {
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());

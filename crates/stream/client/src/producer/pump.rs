@@ -6,7 +6,8 @@
 //!                                     +-- rewind --+   lost connection, passing refusal: all again, in order
 //! ```
 //!
-//! The task ends when the queue has been empty for a while or the producer is gone; the next record starts another.
+//! The task ends when the queue has been empty for a while or the producer is gone; the next record starts
+//! another.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -231,7 +232,8 @@ struct Pump {
     shard: u32,
     line: Option<(Arc<Line>, reply::Opened)>,
     identity: Option<Identity>,
-    /// The identity of the whole producer was used here before, and its next number is not known: it takes another.
+    /// The identity of the whole producer was used here before, and its next number is not known: it takes
+    /// another.
     is_own_identity: bool,
     under_way: VecDeque<Sent>,
     backoff: Backoff,
@@ -292,7 +294,8 @@ impl Pump {
         true
     }
 
-    /// After a while without work the task ends, unless a record came in between that has seen it still running.
+    /// After a while without work the task ends, unless a record came in between that has seen it still
+    /// running.
     fn retires(&self) -> bool {
         let Some(shared) = self.shared.upgrade() else { return true };
         let queue = &shared.queues[self.shard as usize];
@@ -433,7 +436,8 @@ impl Pump {
                 self.begin_anew();
                 self.pause(refusal.retry_after_ms);
             }
-            // The stream was deleted, and perhaps made again: the handle is asked for anew, once for each batch.
+            // The stream was deleted, and perhaps made again: the handle is asked for anew, once for each
+            // batch.
             Code::UnknownStream if !self.has_new_handle => {
                 self.has_new_handle = true;
                 if let Some((line, _)) = self.line.take() {
@@ -452,7 +456,8 @@ impl Pump {
         }
     }
 
-    /// Sends again after a while: the first batch, and those behind it that were refused for the gap that it left.
+    /// Sends again after a while: the first batch, and those behind it that were refused for the gap that it
+    /// left.
     fn pause(&mut self, hint_ms: u32) {
         self.rewind_numbered();
         if let Some(first) = self.under_way.front_mut() {
@@ -544,7 +549,8 @@ fn renumber(batch: &Bytes, producer: Numbered) -> Bytes {
     bytes.freeze()
 }
 
-/// Fresh identities that a batch is tried under before it fails: one is enough, unless the broker loses its memory again.
+/// Fresh identities that a batch is tried under before it fails: one is enough, unless the broker loses its
+/// memory again.
 const IDENTITIES_MAX: u32 = 3;
 
 /// Where a batch's checksum lies (Kafka protocol, "Record Batch").

@@ -1,8 +1,8 @@
 //! What waits to be written: small frames gathered in one buffer, large bodies as they are.
 //!
-//! Frames are encoded behind one another into an open buffer. A body of [`SHARED_BYTES_LEAST`] or more closes that
-//! buffer and is queued itself, without a copy: its bytes belong to the shard's ring and to every other subscriber. A
-//! smaller body costs less to copy than to carry, so it is copied.
+//! Frames are encoded behind one another into an open buffer. A body of [`SHARED_BYTES_LEAST`] or more closes
+//! that buffer and is queued itself, without a copy: its bytes belong to the shard's ring and to every other
+//! subscriber. A smaller body costs less to copy than to carry, so it is copied.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -90,8 +90,8 @@ impl Outbox {
         self.rest();
     }
 
-    /// A transport took so many chunks whole and so many bytes in all out of [`chunks`](Self::chunks), where it cut what
-    /// it took.
+    /// A transport took so many chunks whole and so many bytes in all out of [`chunks`](Self::chunks), where
+    /// it cut what it took.
     pub(crate) fn took(&mut self, chunks: usize, bytes: usize) {
         self.closed.drain(..chunks);
         self.bytes -= bytes;

@@ -1,10 +1,10 @@
 //! A TCP connection under TLS.
 //!
-//! rustls reads four kibibytes at a time from whatever it is given. A system call for each would cost more than the
-//! cipher, so the socket is read in large pieces into a buffer of the thread's (connections share it: it is empty again
-//! before the next one has its turn), and rustls is fed from there. Plaintext goes from rustls straight to the end of
-//! the frame buffer. The other way, rustls gathers and encrypts the pieces of the outbox in one pass, and the records
-//! leave in one vectored write.
+//! rustls reads four kibibytes at a time from whatever it is given. A system call for each would cost more
+//! than the cipher, so the socket is read in large pieces into a buffer of the thread's (connections share
+//! it: it is empty again before the next one has its turn), and rustls is fed from there. Plaintext goes from
+//! rustls straight to the end of the frame buffer. The other way, rustls gathers and encrypts the pieces of
+//! the outbox in one pass, and the records leave in one vectored write.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead as _, IoSlice, Read as _, Write};
@@ -14,7 +14,7 @@ use bytes::BytesMut;
 use rustls::ServerConnection;
 use tokio::net::TcpStream;
 
-use super::{Link, Outbox};
+use super::{Appetite, Link, Outbox};
 use crate::limits::{READ_BYTES, SLICES_MAX, TLS_WRITE_BYTES};
 
 thread_local! {
@@ -86,14 +86,10 @@ impl TlsLink {
     }
 }
 
-/// How much to read from the socket for so many bytes of plaintext: each record of 16 KiB adds 22 bytes (RFC 8446 5.2).
-fn most_of(wanted: usize) -> usize {
-    if wanted < WHOLE_READ_BYTES { READ_BYTES } else { (wanted + wanted / 512 + 64).min(READ_BYTES) }
+/// How much to read from the socket: each record of 16 KiB adds 22 bytes to its plaintext (RFC 8446 5.2).
+fn most_of(appetite: Appetite) -> usize {
+    appetite.limit().map_or(READ_BYTES, |bytes| (bytes + bytes / 512 + 64).min(READ_BYTES))
 }
-
-/// Below so many missing bytes a read takes whatever is there: many small frames in one read are worth more than one
-/// frame in a buffer of its own.
-const WHOLE_READ_BYTES: usize = 32 << 10;
 
 /// A socket that says `WouldBlock` instead of waiting.
 struct Socket<'a>(&'a TcpStream);
@@ -116,10 +112,10 @@ impl Link for TlsLink {
     fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
-        wanted: usize,
+        appetite: Appetite,
         into: &mut BytesMut,
     ) -> Poll<io::Result<usize>> {
-        let most = most_of(wanted);
+        let most = most_of(appetite);
         let waiting = self.take_plaintext(into)?;
         if waiting > 0 {
             return Poll::Ready(Ok(waiting));

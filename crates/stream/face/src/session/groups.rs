@@ -1,7 +1,8 @@
 //! Consumer groups: members that pull and settle, committed offsets, and what groups are doing.
 //!
-//! A pull waits in a task of its own until there are records, its time is over, or its member leaves. What has been leased
-//! on a thread for the disk is always answered: a wait is cut short only where nothing has been taken.
+//! A pull waits in a task of its own until there are records, its time is over, or its member leaves. What
+//! has been leased on a thread for the disk is always answered: a wait is cut short only where nothing has
+//! been taken.
 
 use std::sync::Arc;
 use std::time::Duration;

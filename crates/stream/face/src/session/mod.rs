@@ -7,9 +7,9 @@
 //!                                  sources (subscriptions, watches) --- pushes ----> as far as credit and room reach
 //! ```
 //!
-//! A frame that cannot be one ends the conversation with a typed error under id 0, because what follows it cannot be
-//! trusted to begin a frame. A message that cannot be read within a good frame is refused under its own id, and the
-//! conversation goes on.
+//! A frame that cannot be one ends the conversation with a typed error under id 0, because what follows it
+//! cannot be trusted to begin a frame. A message that cannot be read within a good frame is refused under its
+//! own id, and the conversation goes on.
 
 mod caches;
 mod greeting;
@@ -26,13 +26,13 @@ use std::sync::Arc;
 use std::task::Context;
 
 use bytes::BytesMut;
-use trifid_stream_model::frame::{Code, Decoder, Frame, FrameError, Refusal, Reply, reply};
+use trifid_stream_model::frame::{Code, Decoder, Frame, FrameError, Refusal, Reply, reply, request};
 
 use self::serving::Serving;
 use crate::account::Account;
 use crate::core::Core;
-use crate::limits::{FRAME_ALONE_BYTES, FRAME_BYTES_LEAST};
-use crate::link::Outbox;
+use crate::limits::{FRAME_ALONE_BYTES, FRAME_BYTES_LEAST, READ_BEYOND_BYTES, RESERVED_AT_ONCE_BYTES};
+use crate::link::{Appetite, Outbox};
 
 /// How far the conversation has come.
 enum Phase {
@@ -55,6 +55,8 @@ pub(crate) struct Session {
     out: Output,
     phase: Phase,
     is_draining: bool,
+    /// Room that the last large frame needed.
+    usual_bytes: usize,
 }
 
 /// Where frames are written, and counted.
@@ -92,6 +94,11 @@ impl Output {
     }
 }
 
+/// Room for so many bytes of a frame, and for what is read beyond its end.
+fn room_for(bytes: usize) -> usize {
+    bytes + bytes / 256 + READ_BEYOND_BYTES
+}
+
 impl Session {
     pub(crate) fn new(core: Arc<Core>, worker: usize, account: Rc<Account>) -> Self {
         let out = Output {
@@ -108,6 +115,7 @@ impl Session {
             out,
             phase: Phase::Preface,
             is_draining: false,
+            usual_bytes: 0,
         }
     }
 
@@ -116,9 +124,12 @@ impl Session {
         self.decoder.buffer()
     }
 
-    /// Bytes that complete the frame that has begun; zero if none has.
-    pub(crate) fn missing(&self) -> usize {
-        self.decoder.missing()
+    /// How much there is to read, as far as it is known.
+    pub(crate) fn appetite(&self) -> Appetite {
+        let (missing, here) = (self.decoder.missing(), self.decoder.buffered());
+        // Small frames are better read by the dozen than one by one.
+        let is_large = missing + here >= FRAME_ALONE_BYTES;
+        Appetite { missing: if is_large { missing } else { 0 }, usual: self.usual_bytes }
     }
 
     /// What waits to be written.
@@ -187,25 +198,36 @@ impl Session {
         Ok(())
     }
 
-    /// A large frame gets its buffer for itself: its batch is then kept, and given its offset, where it lies. What has
-    /// come of the next frame moves elsewhere; the transport reads about as much as is missing, so that is little.
+    /// A large frame gets its buffer for itself: its batch is then kept, and given its offset, where it lies.
+    /// What has come of the next frame moves elsewhere; the transport reads about as much as is missing, so
+    /// that is little.
     fn set_alone(&mut self, frame: &Frame) {
-        let buffer = self.decoder.buffer();
-        if frame.body.len() >= FRAME_ALONE_BYTES {
-            let rest = std::mem::take(buffer);
-            buffer.extend_from_slice(&rest);
+        let bytes = frame.body.len();
+        if frame.kind == request::kind::PUBLISH && bytes < FRAME_ALONE_BYTES {
+            self.usual_bytes = 0;
+        }
+        if bytes >= FRAME_ALONE_BYTES {
+            let rest = std::mem::take(self.decoder.buffer());
+            self.usual_bytes = room_for(bytes).min(RESERVED_AT_ONCE_BYTES);
+            if !rest.is_empty() {
+                self.decoder.buffer().reserve(self.usual_bytes.max(rest.len()));
+                self.decoder.buffer().extend_from_slice(&rest);
+            }
         }
     }
 
-    /// Room for the rest of a frame that has begun: a length alone does not get its memory, a part of the frame does.
-    /// Without one the buffer is given back.
+    /// Room for the rest of a frame that has begun, at once: growing step by step would copy what is there
+    /// again and again. The length of a very large frame does not get its memory, a part of the frame does.
+    /// Without a frame the buffer is given back.
     fn make_room(&mut self) {
         let (missing, here) = (self.decoder.missing(), self.decoder.buffered());
         let buffer = self.decoder.buffer();
         if missing == 0 && here == 0 {
             *buffer = BytesMut::new();
-        } else if here >= missing / 4 {
-            buffer.reserve(missing);
+        } else if missing <= RESERVED_AT_ONCE_BYTES || here >= missing / 4 {
+            // Transports read a little beyond what is missing. Growing for that would copy all of it, and
+            // leave twice the room: then the batch could not be kept where it lies.
+            buffer.reserve(room_for(missing));
         }
     }
 

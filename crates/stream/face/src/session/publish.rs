@@ -1,8 +1,8 @@
 //! Publishing: handles, admission, and acknowledgements in order.
 //!
-//! A publish is checked, admitted by its bytes, and appended; its acknowledgement is queued behind those before it. Only
-//! the first of the queue is waited for: acknowledgements of one flush resolve together, so that the task is woken once
-//! for all of them, and they leave in one write.
+//! A publish is checked, admitted by its bytes, and appended; its acknowledgement is queued behind those
+//! before it. Only the first of the queue is waited for: acknowledgements of one flush resolve together, so
+//! that the task is woken once for all of them, and they leave in one write.
 
 use std::collections::VecDeque;
 use std::future::Future as _;
@@ -85,7 +85,8 @@ impl Acks {
 }
 
 impl Serving {
-    /// Takes a Publish. The frame is not held any longer than it takes to read it: its batch is then held by nobody else.
+    /// Takes a Publish. The frame is not held any longer than it takes to read it: its batch is then held by
+    /// nobody else.
     pub(super) fn publish(&mut self, frame: Frame, out: &mut Output) {
         let id = frame.id;
         let publish = match Request::decode(&frame) {

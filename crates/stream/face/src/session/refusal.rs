@@ -1,5 +1,5 @@
-//! One table: what the engine refuses, as the protocol's codes. (The engine's enums may grow, so that each table ends in
-//! a defect of ours, told as one.)
+//! One table: what the engine refuses, as the protocol's codes. (The engine's enums may grow, so that each
+//! table ends in a defect of ours, told as one.)
 
 use trifid_stream_engine::cache::{CacheCreateError, CacheError};
 use trifid_stream_engine::groups::GroupError;

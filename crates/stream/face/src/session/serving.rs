@@ -22,7 +22,8 @@ use crate::limits::ACKS_MAX;
 pub(super) struct Standing {
     pub(super) tenant: Tenant,
     pub(super) principal: Principal,
-    /// What it was let in with, and when the tokens were read: who was let in before is asked anew when they change.
+    /// What it was let in with, and when the tokens were read: who was let in before is asked anew when they
+    /// change.
     pub(super) token: Option<String>,
     pub(super) generation: u64,
 }
@@ -232,8 +233,8 @@ fn finish(id: u32, answer: Answer, out: &mut Output) {
     }
 }
 
-/// Reading, and being a member of a group, needs the role `read`; what changes streams, caches or the place of a group,
-/// `write`.
+/// Reading, and being a member of a group, needs the role `read`; what changes streams, caches or the place
+/// of a group, `write`.
 fn role_for(request: &Request) -> Role {
     match request {
         Request::Hello(_)

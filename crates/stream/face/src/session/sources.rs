@@ -1,9 +1,10 @@
 //! Subscriptions and watches: what is pushed without being asked for each time.
 //!
-//! A subscription has a cursor for each of its shards and a credit in bytes for all of them. A cursor has a seat in the
-//! [ready list](crate::ready), so that only those are looked at that have something; each gets a turn of one frame and
-//! stands behind the others again. Without credit a cursor is parked until there is some; without room in the outbox
-//! nobody has a turn. Reading pages of the disk happens elsewhere, a few at a time.
+//! A subscription has a cursor for each of its shards and a credit in bytes for all of them. A cursor has a
+//! seat in the [ready list](crate::ready), so that only those are looked at that have something; each gets a
+//! turn of one frame and stands behind the others again. Without credit a cursor is parked until there is
+//! some; without room in the outbox nobody has a turn. Reading pages of the disk happens elsewhere, a few at
+//! a time.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future as _;

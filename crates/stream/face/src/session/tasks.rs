@@ -1,7 +1,7 @@
 //! Requests whose answers take their time: those that wait for the disk, and those that wait for data.
 //!
-//! What may block runs on the worker's few threads for that ([`BLOCKING_THREADS_MAX`]). Answers come in any order, under
-//! their ids.
+//! What may block runs on the worker's few threads for that ([`BLOCKING_THREADS_MAX`]). Answers come in any
+//! order, under their ids.
 //!
 //! [`BLOCKING_THREADS_MAX`]: crate::limits::BLOCKING_THREADS_MAX
 

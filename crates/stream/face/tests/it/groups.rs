@@ -73,7 +73,10 @@ fn records_are_shared_and_done() {
 fn what_is_given_back_comes_again() {
     over_both(|house, scheme| async move {
         let client = house.client(scheme).await;
-        filled(&client, "again", 3).await;
+        client.create_stream("again", memory(1)).await.unwrap();
+        let producer = client.producer("again", ProducerOptions::default()).await.unwrap();
+        let receipt = producer.send_batch(0, crate::raw::batch(&[b"0", b"1", b"2"])).await.unwrap();
+        receipt.wait().await.unwrap();
         let member = client.join_group("g", &["again"], GroupOptions::default()).await.unwrap();
         let first = pull(&member, 3).await;
         assert_eq!((values(&first), first[0].attempt), (vec![0, 1, 2], 1));

@@ -1,4 +1,5 @@
-//! Bytes that are no frames, frames that are no messages, clients that go silent: refused, counted, and nobody's harm.
+//! Bytes that are no frames, frames that are no messages, clients that go silent: refused, counted, and
+//! nobody's harm.
 
 use std::time::Duration;
 

@@ -206,7 +206,8 @@ fn a_producer_waits_out_an_overload() {
     });
 }
 
-/// Nothing is lost or doubled when connections break under a producer: the listener goes and comes back many times.
+/// Nothing is lost or doubled when connections break under a producer: the listener goes and comes back many
+/// times.
 #[test]
 fn a_producer_survives_its_connections() {
     for scheme in crate::harness::BOTH {
