@@ -29,14 +29,20 @@ pub(crate) struct Batch {
 }
 
 impl Checked {
-    /// Checks a payload of one or more batches, each of at most `max_batch_bytes`.
+    /// Checks a payload of one or more batches, each of at most `max_batch_bytes`. All of them are of an idempotent
+    /// producer, or none is: they are taken together, and found again together.
     pub fn payload(payload: &Bytes, max_batch_bytes: usize) -> Result<Self, BatchError> {
         let rules = Rules::PRODUCED.max_bytes(max_batch_bytes);
         let mut checked = Checked { batches: SmallVec::new(), bytes: 0, records: 0 };
         for bytes in split(payload) {
             checked.add(bytes?, rules)?;
         }
-        if checked.batches.is_empty() { Err(BatchError::Empty) } else { Ok(checked) }
+        let claimed = checked.batches.iter().filter(|batch| batch.claim.is_some()).count();
+        match checked.batches.len() {
+            0 => Err(BatchError::Empty),
+            all if claimed == 0 || claimed == all => Ok(checked),
+            _ => Err(BatchError::Producer { id: -1, epoch: -1, sequence: -1 }),
+        }
     }
 
     /// Checks exactly one batch.
@@ -107,5 +113,49 @@ pub(crate) fn own(bytes: Bytes) -> BytesMut {
         Ok(own) if own.capacity() <= own.len() + own.len() / 2 => own,
         Ok(roomy) => BytesMut::from(&roomy[..]),
         Err(shared) => BytesMut::from(&shared[..]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{START_MS, batch_at};
+
+    #[test]
+    fn only_bytes_of_ones_own_are_kept_in_place() {
+        let large = vec![7; 3 * COPIED_BYTES_MAX];
+        let is_in_place = |bytes: Bytes| {
+            let at = bytes.as_ptr();
+            own(bytes).as_ptr() == at
+        };
+        assert!(is_in_place(Bytes::from(large.clone())));
+        let shared = Bytes::from(large.clone());
+        let other = shared.clone();
+        assert!(!is_in_place(shared));
+        assert_eq!(other, large);
+        assert!(
+            !is_in_place(Bytes::from(vec![7; COPIED_BYTES_MAX])),
+            "small ones may come out of a large buffer"
+        );
+        let mut roomy = BytesMut::with_capacity(20 * COPIED_BYTES_MAX);
+        roomy.extend_from_slice(&large);
+        assert!(!is_in_place(roomy.freeze()), "what is kept would keep the room too");
+    }
+
+    #[test]
+    fn a_payload_is_one_batch_or_several() {
+        let one = batch_at(START_MS, &[b"a", b"b"], Some((4, 1, 9)));
+        let two = batch_at(START_MS, &[b"c"], None);
+        let payload =
+            |batches: [&Bytes; 2]| Checked::payload(&batches.map(|b| &b[..]).concat().into(), 1 << 20);
+        let both = payload([&one, &one]).unwrap();
+        assert_eq!((both.batches(), both.records(), both.bytes()), (2, 4, 2 * one.len()));
+        assert_eq!(both.claims().as_slice(), [Claim { id: 4, epoch: 1, sequence: 9, records: 2 }; 2]);
+        assert_eq!(payload([&two, &two]).unwrap().claims().len(), 0);
+        assert!(matches!(payload([&one, &two]), Err(BatchError::Producer { .. })));
+        assert_eq!(both.largest(), one.len());
+        assert!(matches!(Checked::payload(&Bytes::new(), 100), Err(BatchError::Empty)));
+        assert!(matches!(Checked::payload(&one, 50), Err(BatchError::TooLarge { .. })));
+        assert!(Checked::payload(&one.slice(..one.len() - 1), 1 << 20).is_err());
     }
 }
