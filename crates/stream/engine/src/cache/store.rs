@@ -33,7 +33,7 @@ use crate::error::PublishError;
 use crate::room::Room;
 use crate::shard::Shard;
 
-/// A cache.
+/// A cache. It keeps the broker's logs open.
 pub struct Cache {
     pub(super) tenant: Tenant,
     pub(super) name: CacheName,

@@ -43,7 +43,7 @@ pub const PULL_BYTES_MAX: usize = 4 << 20;
 pub const SESSION_TIMEOUT_MS_MIN: u32 = 1_000;
 /// The longest session (`group.max.session.timeout.ms`).
 pub const SESSION_TIMEOUT_MS_MAX: u32 = 30 * 60 * 1000;
-/// The longest wait for members to join again.
+/// The longest wait for members to join again; who asks for more gets this.
 pub const REBALANCE_TIMEOUT_MS_MAX: u32 = 60 * 60 * 1000;
 /// How long a group that was empty waits for more members (`group.initial.rebalance.delay.ms`).
 pub const INITIAL_REBALANCE_DELAY_MS: u64 = 200;

@@ -25,7 +25,7 @@ use hashbrown::HashMap;
 
 use super::answer::{Promise, Wakers};
 use super::types::{ClassicError, JoinRequest, Joined, JoinedMember, MemberRef, Synced};
-use crate::groups::limits::{GROUP_METADATA_BYTES_MAX, MEMBERS_MAX};
+use crate::groups::limits::{GROUP_METADATA_BYTES_MAX, MEMBERS_MAX, REBALANCE_TIMEOUT_MS_MAX};
 
 /// What the group is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Member {
             host: request.client_host,
             protocols: request.protocols,
             session_ms,
-            rebalance_ms: request.rebalance_timeout_ms.into(),
+            rebalance_ms: rebalance_ms(request.rebalance_timeout_ms),
             ends: now + session_ms,
             place,
             join: None,
@@ -124,6 +124,11 @@ impl Member {
             sync.give(Err(error.clone()), wakers);
         }
     }
+}
+
+/// Clients that poll when they like ask for years (`max.poll.interval.ms`): nobody is waited for so long.
+fn rebalance_ms(asked: u32) -> u64 {
+    asked.min(REBALANCE_TIMEOUT_MS_MAX).into()
 }
 
 /// Bytes of what a member tells about itself.
@@ -254,7 +259,7 @@ impl Group {
         let old = std::mem::replace(&mut member.protocols, request.protocols);
         (member.client, member.host) = (request.client_id, request.client_host);
         member.session_ms = request.session_timeout_ms.into();
-        member.rebalance_ms = request.rebalance_timeout_ms.into();
+        member.rebalance_ms = rebalance_ms(request.rebalance_timeout_ms);
         let new = member.protocols.clone();
         self.bytes = self.bytes - before + metadata_bytes(&new);
         self.count_support(&old, false);

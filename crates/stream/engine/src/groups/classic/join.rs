@@ -4,8 +4,7 @@ use super::answer::{Answer, Wakers, pair};
 use super::group::{Group, Id, Member, Phase, metadata_bytes};
 use super::types::{ClassicError, JoinRequest, Joined};
 use crate::groups::limits::{
-    ID_BYTES_MAX, METADATA_BYTES_MAX, PROTOCOLS_MAX, REBALANCE_TIMEOUT_MS_MAX, SESSION_TIMEOUT_MS_MAX,
-    SESSION_TIMEOUT_MS_MIN,
+    ID_BYTES_MAX, METADATA_BYTES_MAX, PROTOCOLS_MAX, SESSION_TIMEOUT_MS_MAX, SESSION_TIMEOUT_MS_MIN,
 };
 
 impl Group {
@@ -185,7 +184,6 @@ fn check(request: &JoinRequest) -> Result<(), ClassicError> {
     if request.protocol_type.is_empty() || request.protocols.is_empty() {
         return Err(ClassicError::InconsistentGroupProtocol);
     }
-    bound("the rebalance timeout", request.rebalance_timeout_ms as usize, REBALANCE_TIMEOUT_MS_MAX as usize)?;
     bound("a list of protocols", request.protocols.len(), PROTOCOLS_MAX)?;
     bound("the metadata of a member", metadata_bytes(&request.protocols), METADATA_BYTES_MAX)?;
     let names = request.protocols.iter().map(|(name, _)| name.as_str());

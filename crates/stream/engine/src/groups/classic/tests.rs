@@ -321,6 +321,12 @@ fn the_protocol_is_one_that_all_know_and_most_prefer() {
 #[test]
 fn requests_are_bounded() {
     let mut bench = Bench::default();
+    let patient = JoinRequest { rebalance_timeout_ms: i32::MAX as u32, ..request("") };
+    let mut patient = bench.join(patient);
+    bench.pass(INITIAL_REBALANCE_DELAY_MS);
+    let patient = said(&mut patient).unwrap().unwrap();
+    assert_eq!(bench.group.members.values().next().unwrap().rebalance_ms, 3_600_000);
+    assert_eq!(bench.leave(&patient.member_id), Ok(()));
     let short = JoinRequest { session_timeout_ms: 10, ..request("") };
     assert!(matches!(bench.joined(short), Err(ClassicError::InvalidSessionTimeout { .. })));
     let none = JoinRequest { protocols: vec![], ..request("") };

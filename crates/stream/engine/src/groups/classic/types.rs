@@ -77,7 +77,7 @@ pub struct JoinRequest {
     pub protocols: Vec<(String, Bytes)>,
     /// It is expelled if it is not heard of for so long.
     pub session_timeout_ms: u32,
-    /// How long it may take to join again when the group is rebalanced.
+    /// How long it may take to join again when the group is rebalanced; an hour at most.
     pub rebalance_timeout_ms: u32,
     /// A new member is told its id before it is let in (KIP-394): JoinGroup from version 4.
     pub require_member_id: bool,

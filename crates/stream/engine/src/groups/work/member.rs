@@ -18,8 +18,8 @@ use crate::ack::Ack;
 /// How often a blocking pull reads a page before it answers that there is nothing.
 const PAGES_PER_PULL: usize = 64;
 
-/// A member of a native group. Dropping it without [`leave`](Member::leave) means that it was lost: what it
-/// held counts as a delivery that failed.
+/// A member of a native group. It keeps the broker's logs open. Dropping it without [`leave`](Member::leave)
+/// means that it was lost: what it held counts as a delivery that failed.
 pub struct Member {
     shared: Arc<Shared>,
     cell: Arc<Cell>,
