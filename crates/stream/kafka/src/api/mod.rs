@@ -1,7 +1,8 @@
 //! The APIs: what a request asks, what the engine does about it, what the client is told.
 //!
 //! A [`Session`] is one connection's side of it: it knows who the client is, checks a request against the
-//! [`table`], and starts it. What has been [`Started`] is ready at once, or waits for an acknowledgement, or is a future.
+//! [`table`], and starts it. What has been [`Started`] is ready at once, or waits for an acknowledgement, or is a
+//! future.
 
 mod admin;
 mod caller;

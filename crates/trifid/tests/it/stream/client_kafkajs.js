@@ -89,7 +89,7 @@ async function records(kafka, name) {
     }
   });
   const got = [];
-  const consumer = kafka.consumer({ groupId: "g-" + name });
+  const consumer = kafka.consumer({ groupId: "g-" + name, maxWaitTimeInMs: 250 });
   await consumer.connect();
   await consumer.subscribe({ topic: name, fromBeginning: true });
   await consumer.run({ eachMessage: async ({ message }) => void got.push(message) });
@@ -138,7 +138,9 @@ async function offsets(kafka, name) {
 
 /// A consumer of a group that notes what it owns and what it got.
 async function member(kafka, topic, groupId) {
-  const consumer = kafka.consumer({ groupId, sessionTimeout: 6000, heartbeatInterval: 500, rebalanceTimeout: 10000 });
+  // A consumer that disconnects waits for its last fetch.
+  const times = { sessionTimeout: 6000, heartbeatInterval: 500, rebalanceTimeout: 10000, maxWaitTimeInMs: 250 };
+  const consumer = kafka.consumer({ groupId, ...times });
   const self = { consumer, owned: [], got: [] };
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     self.owned = payload.memberAssignment[topic] || [];
