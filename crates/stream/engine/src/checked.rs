@@ -6,6 +6,7 @@ use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
 use trifid_stream_model::batch::{BatchError, BatchHeader, Rules, split};
 
+use crate::limits::PRODUCER_BATCHES;
 use crate::producers::Claim;
 
 /// Smaller batches are copied out of the buffer that they came in: a view of a few bytes would keep all of
@@ -40,6 +41,8 @@ impl Checked {
         let claimed = checked.batches.iter().filter(|batch| batch.claim.is_some()).count();
         match checked.batches.len() {
             0 => Err(BatchError::Empty),
+            // More would not be known again if they were sent again.
+            _ if claimed > PRODUCER_BATCHES => Err(BatchError::TooMany(PRODUCER_BATCHES)),
             all if claimed == 0 || claimed == all => Ok(checked),
             _ => Err(BatchError::Producer { id: -1, epoch: -1, sequence: -1 }),
         }
@@ -153,6 +156,10 @@ mod tests {
         assert_eq!(both.claims().as_slice(), [Claim { id: 4, epoch: 1, sequence: 9, records: 2 }; 2]);
         assert_eq!(payload([&two, &two]).unwrap().claims().len(), 0);
         assert!(matches!(payload([&one, &two]), Err(BatchError::Producer { .. })));
+        let times =
+            |batch: &Bytes, n| Checked::payload(&batch.repeat(n).into(), 1 << 20).map(|all| all.batches());
+        assert_eq!((times(&one, 5), times(&two, 9)), (Ok(5), Ok(9)));
+        assert_eq!(times(&one, 6), Err(BatchError::TooMany(5)));
         assert_eq!(both.largest(), one.len());
         assert!(matches!(Checked::payload(&Bytes::new(), 100), Err(BatchError::Empty)));
         assert!(matches!(Checked::payload(&one, 50), Err(BatchError::TooLarge { .. })));

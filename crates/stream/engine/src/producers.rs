@@ -32,6 +32,13 @@ pub(crate) struct Claim {
     pub(crate) records: u32,
 }
 
+impl Claim {
+    /// The sequence number that follows.
+    fn next(&self) -> i32 {
+        after(self.sequence, self.records)
+    }
+}
+
 /// Why a batch of an idempotent producer is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -47,6 +54,25 @@ pub(crate) enum Verdict {
     New,
     /// It is here already, at these offsets.
     Duplicate { base: u64, end: u64 },
+}
+
+/// How much of a publish is here already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// So many batches, from the first on.
+    pub(crate) batches: usize,
+    /// The offset that the first of them got.
+    pub(crate) base: Option<u64>,
+    /// The offset after the last of them.
+    pub(crate) end: u64,
+}
+
+impl Known {
+    fn add(&mut self, base: u64, end: u64) {
+        self.batches += 1;
+        self.base = self.base.or(Some(base));
+        self.end = end;
+    }
 }
 
 /// A batch that was taken.
@@ -98,7 +124,7 @@ impl Producer {
         }
         self.taken.push(Taken { sequence: claim.sequence, records: claim.records, base });
         self.epoch = claim.epoch;
-        self.expected = after(claim.sequence, claim.records);
+        self.expected = claim.next();
         self.seen_ms = now_ms;
     }
 
@@ -156,28 +182,25 @@ impl Producers {
         }
     }
 
-    /// What to do with the batches of one publish: all of them are new, or all are here.
-    pub(crate) fn check_all(&self, claims: &[Claim]) -> Result<Verdict, Refusal> {
-        let [one, rest @ ..] = claims else { return Ok(Verdict::New) };
-        let mut verdict = self.check(one)?;
-        let mut before = one;
-        for claim in rest {
-            let follows = claim.id == before.id
-                && claim.epoch == before.epoch
-                && claim.sequence == after(before.sequence, before.records);
-            verdict = match (verdict, self.check(claim)) {
-                (Verdict::New, _) if follows => Verdict::New,
-                (Verdict::Duplicate { base, .. }, Ok(Verdict::Duplicate { end, .. })) => {
-                    Verdict::Duplicate { base, end }
-                }
-                _ => {
-                    let expected = after(before.sequence, before.records);
-                    return Err(Refusal::OutOfSequence { expected, got: claim.sequence });
-                }
-            };
-            before = claim;
+    /// What to do with the batches of one publish. Those that are here already come first: a power cut, or a full
+    /// disk, may have left the beginning of a publish that its client sends again.
+    pub(crate) fn check_all(&self, claims: &[Claim]) -> Result<Known, Refusal> {
+        let mut known = Known::default();
+        for claim in claims {
+            match self.check(claim) {
+                Ok(Verdict::Duplicate { base, end }) => known.add(base, end),
+                Ok(Verdict::New) | Err(_) => break,
+            }
         }
-        Ok(verdict)
+        let rest = &claims[known.batches..];
+        rest.first().map(|first| self.check(first)).transpose()?;
+        for pair in rest.windows(2) {
+            let (expected, got) = (pair[0].next(), &pair[1]);
+            if (got.id, got.epoch, got.sequence) != (pair[0].id, pair[0].epoch, expected) {
+                return Err(Refusal::OutOfSequence { expected, got: got.sequence });
+            }
+        }
+        Ok(known)
     }
 
     /// Remembers a batch that was appended at `base`.

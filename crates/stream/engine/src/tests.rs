@@ -167,6 +167,32 @@ fn a_disk_that_lies_is_noticed() {
     assert!(lost);
 }
 
+/// A publish of several batches of which the power left the beginning is completed when it is sent again.
+#[test]
+fn a_publish_that_was_cut_in_two_is_completed() {
+    let batches: Vec<_> = (0..5).map(|n| batch_at(START_MS, &[&[7; 900]], Some((3, 0, n)))).collect();
+    let payload = bytes::Bytes::from(batches.concat());
+    let mut left = std::collections::BTreeSet::new();
+    for seed in 0..60 {
+        let disk = SimDisk::new();
+        let rig = Rig::with(Some(disk.clone()), |_| {});
+        let durability = Durability::Periodic { interval_ms: 60_000 };
+        let shard = rig.create("s", spec(durability)).shards()[0].clone();
+        assert_eq!(put(&shard, checked(&payload)), 0);
+        let rig = Rig::with(Some(disk.power_cut(seed)), |_| {});
+        let shard = rig.shard("s");
+        let there = shard.end_offset();
+        let again = publish(&shard, checked(&payload)).unwrap();
+        assert_eq!((again.base_offset, again.end, again.duplicate), (0, 5, there == 5), "seed {seed}");
+        again.ack.wait().unwrap();
+        let found = read_all(&shard, 0);
+        assert!(found.iter().map(|(offset, _)| *offset).eq(0..5), "seed {seed}");
+        assert!(publish(&shard, checked(&payload)).unwrap().duplicate, "seed {seed}");
+        left.insert(there);
+    }
+    assert!(left.iter().any(|there| (1..5).contains(there)), "never in two: {left:?}");
+}
+
 #[test]
 fn a_restart_goes_on_where_it_was() {
     let mut rig = Rig::on_disk();

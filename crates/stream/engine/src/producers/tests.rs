@@ -110,21 +110,28 @@ fn what_the_disk_refused_is_expected_again() {
 }
 
 #[test]
-fn batches_of_one_publish_are_all_new_or_all_here() {
+fn of_one_publish_the_beginning_may_be_here() {
     let mut producers = Producers::new(10, false);
     let three = [claim(1, 0, 0, 2), claim(1, 0, 2, 1), claim(1, 0, 3, 4)];
-    assert_eq!(producers.check_all(&three), Ok(Verdict::New));
-    let gap = [claim(1, 0, 0, 2), claim(1, 0, 3, 1)];
-    assert_eq!(producers.check_all(&gap), Err(Refusal::OutOfSequence { expected: 2, got: 3 }));
+    let known = |batches, base, end| Ok(Known { batches, base, end });
+    assert_eq!(producers.check_all(&[]), known(0, None, 0));
+    assert_eq!(producers.check_all(&three), known(0, None, 0));
+    let refused = |claims: &[Claim], expected, got| {
+        let producers = Producers::new(10, false);
+        assert_eq!(producers.check_all(claims), Err(Refusal::OutOfSequence { expected, got }));
+    };
+    refused(&[claim(1, 0, 0, 2), claim(1, 0, 3, 1)], 2, 3);
+    refused(&[claim(1, 0, 0, 2), claim(1, 0, 0, 2)], 2, 0);
+    refused(&[claim(1, 0, 0, 2), claim(2, 0, 2, 2)], 2, 2);
+    refused(&[claim(1, 0, 4, 2), claim(1, 0, 6, 2)], 0, 4);
     producers.note(&three[0], 10, 0);
-    producers.note(&three[1], 12, 0);
-    assert_eq!(
-        producers.check_all(&three),
-        Err(Refusal::OutOfSequence { expected: 3, got: 3 }),
-        "half of it is here"
-    );
-    producers.note(&three[2], 13, 0);
-    assert_eq!(producers.check_all(&three), Ok(Verdict::Duplicate { base: 10, end: 17 }));
+    assert_eq!(producers.check_all(&three), known(1, Some(10), 12));
+    producers.note(&three[1], 15, 0);
+    assert_eq!(producers.check_all(&three), known(2, Some(10), 16));
+    let gap = [three[0], three[1], claim(1, 0, 4, 4)];
+    assert_eq!(producers.check_all(&gap), Err(Refusal::OutOfSequence { expected: 3, got: 4 }));
+    producers.note(&three[2], 16, 0);
+    assert_eq!(producers.check_all(&three), known(3, Some(10), 20));
 }
 
 /// What a client may do: send its next batch, send one again, skip one, begin an epoch; and what may happen

@@ -15,7 +15,7 @@ use crate::admission::Admitted;
 use crate::checked::{Batch, Checked, own};
 use crate::error::PublishError;
 use crate::limits::{ENTRY_BYTES, RETRY_HELD_MS, RETRY_PROCESS_MS};
-use crate::producers::{Claim, Verdict};
+use crate::producers::Claim;
 use crate::store::ShardLog;
 
 /// A publish that was taken.
@@ -30,7 +30,8 @@ pub struct Published {
     pub append_time_ms: i64,
     /// The first offset of the shard.
     pub log_start: u64,
-    /// An idempotent producer had sent it before: these are the offsets that it got then.
+    /// An idempotent producer had sent it before: these are the offsets that it got then. (Where only its first
+    /// batches were here, the rest was taken now and this is false; the base offset is that of the first.)
     pub duplicate: bool,
     /// Resolves when it counts.
     pub ack: Ack,
@@ -100,7 +101,7 @@ impl Shard {
     fn take(
         &self,
         state: &mut State,
-        owned: SmallVec<[Owned; 1]>,
+        mut owned: SmallVec<[Owned; 1]>,
         claims: &[Claim],
         now_ms: i64,
     ) -> Result<Taken, PublishError> {
@@ -110,10 +111,26 @@ impl Shard {
         if self.core.room.is_draining() {
             return Err(PublishError::ShuttingDown);
         }
-        if let Verdict::Duplicate { base, end } = state.producers.check_all(claims)? {
-            state.figures.duplicates += owned.len() as u64;
-            return Ok(Taken { base, end, duplicate: true, ticket: None });
-        }
+        let known = state.producers.check_all(claims)?;
+        let Some(base) = known.base else { return self.take_new(state, owned, now_ms) };
+        let duplicates = known.batches as u64;
+        let taken = match known.batches == owned.len() {
+            true => Taken { base, end: known.end, duplicate: true, ticket: None },
+            false => {
+                owned.drain(..known.batches);
+                Taken { base, ..self.take_new(state, owned, now_ms)? }
+            }
+        };
+        state.figures.duplicates += duplicates;
+        Ok(taken)
+    }
+
+    fn take_new(
+        &self,
+        state: &mut State,
+        owned: SmallVec<[Owned; 1]>,
+        now_ms: i64,
+    ) -> Result<Taken, PublishError> {
         match &self.log {
             None => self.core.take_in_memory(state, owned, now_ms),
             Some(log) => self.core.append(state, log, owned, now_ms),
