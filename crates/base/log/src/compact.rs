@@ -1,12 +1,15 @@
-//! Compacting a sealed segment: writing it again without the payloads that nobody needs.
+//! Compacting sealed segments: writing them again without the payloads that nobody needs, one by one or several
+//! as one.
 //!
 //! What goes leaves its positions behind as a void, joined with its neighbours, so the chain of positions stays
 //! whole and a compacted segment is checked like any other. The new file is complete and flushed before it takes
-//! the segment's name, so a power cut leaves the one or the other. Readers who have the old file open go on with
-//! it.
+//! the segment's name, so a power cut leaves the one or the other; of several, the others go after that, and one
+//! that a power cut leaves behind is known by lying within the joined one. Readers who have an old file open go
+//! on with it.
 
 use std::io::{self, IoSlice};
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -59,46 +62,81 @@ pub struct Compacted {
 
 impl Log {
     /// Writes the sealed segment that begins at `base` again, as `rewrite` says of each of its payloads. When
-    /// everything is kept the segment stays as it is. Waits for the disk; readers are not disturbed.
+    /// everything is kept the segment stays as it is. Waits for the disk; readers are not disturbed. `rewrite` must
+    /// not drop or compact anything itself.
     pub fn compact(
         &self,
         base: Position,
         rewrite: &mut dyn FnMut(&Entry) -> Rewrite,
     ) -> Result<Compacted, CompactError> {
         let _one_at_a_time = self.shared.housekeeping.lock();
-        self.shared.compact(base, rewrite)
+        let end = self.shared.end_of_sealed(base).ok_or(CompactError::NoSegment(base))?;
+        self.shared.compact(base..end, rewrite)
+    }
+
+    /// The same for several sealed segments that follow one another, which become one: the first begins where the
+    /// range begins, the last ends where it ends.
+    pub fn compact_as_one(
+        &self,
+        range: Range<Position>,
+        rewrite: &mut dyn FnMut(&Entry) -> Rewrite,
+    ) -> Result<Compacted, CompactError> {
+        let _one_at_a_time = self.shared.housekeeping.lock();
+        self.shared.compact(range, rewrite)
     }
 }
 
 impl Shared {
     fn compact(
         &self,
-        base: Position,
+        range: Range<Position>,
         rewrite: &mut dyn FnMut(&Entry) -> Rewrite,
     ) -> Result<Compacted, CompactError> {
-        let (segment, end) = self.sealed_at(base).ok_or(CompactError::NoSegment(base))?;
-        let old = self.files.sealed(&segment)?;
-        let mut copy = Copy::create(self, &segment, &old.header)?;
-        let done = copy.all(end, rewrite).and_then(|()| copy.finish(end));
+        let run = self.sealed_run(&range)?;
+        let old = self.files.sealed(&run[0])?;
+        let span = u32::try_from(range.end.get() - range.start.get()).ok();
+        if span.is_none() && run.len() > 1 {
+            return Err(CompactError::TooLong(range.start));
+        }
+        // Another salt: bytes of the one file never pass for frames of the other.
+        let header =
+            SegmentHeader { salt: (self.files.home.options.salt)(), recycled: false, span, ..old.header };
+        let mut copy = Copy::create(self, &run[0], header)?;
+        let done = copy.all(range.end, rewrite).and_then(|()| copy.finish(range.end));
         if let Err(error) = done {
             recycle::remove(&*self.files.home.disk, &copy.path);
             return Err(error);
         }
         let mut compacted = copy.compacted;
-        (compacted.bytes_before, compacted.bytes_after) = (old.index.end_offset, copy.index.end_offset);
-        if compacted.dropped + compacted.replaced == 0 {
+        compacted.bytes_after = copy.index.end_offset;
+        for segment in &run {
+            compacted.bytes_before += self.files.summary(segment)?.bytes;
+        }
+        if run.len() == 1 && compacted.dropped + compacted.replaced == 0 {
             recycle::remove(&*self.files.home.disk, &copy.path);
             compacted.bytes_after = compacted.bytes_before;
             return Ok(compacted);
         }
-        copy.replace(&segment)?;
+        copy.replace(&run)?;
         Ok(compacted)
     }
 
-    fn sealed_at(&self, base: Position) -> Option<(Arc<Segment>, Position)> {
+    fn end_of_sealed(&self, base: Position) -> Option<Position> {
         let segments = self.files.segments.lock();
         let at = segments.binary_search_by_key(&base, |segment| segment.base).ok()?;
-        Some((segments[at].clone(), segments.get(at + 1)?.base))
+        segments.get(at + 1).map(|next| next.base)
+    }
+
+    /// The sealed segments that make up the range exactly.
+    fn sealed_run(&self, range: &Range<Position>) -> Result<Vec<Arc<Segment>>, CompactError> {
+        let segments = self.files.segments.lock();
+        let find = |base| segments.binary_search_by_key(&base, |segment| segment.base);
+        let first = find(range.start).map_err(|_| CompactError::NoSegment(range.start))?;
+        let after = find(range.end).map_err(|_| CompactError::NoSegment(range.end))?;
+        if after <= first {
+            return Err(CompactError::NoSegment(range.end));
+        }
+        Ok(segments[first..after].to_vec())
     }
 }
 
@@ -118,20 +156,18 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn create(shared: &'a Shared, segment: &Segment, old: &SegmentHeader) -> Result<Self, CompactError> {
+    fn create(shared: &'a Shared, segment: &Segment, header: SegmentHeader) -> Result<Self, CompactError> {
         let home = &shared.files.home;
         let path = segment.path.with_extension(EXTENSION);
         recycle::remove(&*home.disk, &path);
         let file = home.disk.open(&path, OpenMode::CreateNew).map_err(failed("creating", &path))?;
-        // Another salt: bytes of the one file never pass for frames of the other.
-        let header = SegmentHeader { salt: (home.options.salt)(), recycled: false, ..*old };
         Ok(Copy {
             shared,
             path,
             file,
             header,
             index: Index::new(segment.base),
-            epoch: old.epoch,
+            epoch: header.epoch,
             buffer: header.encode(),
             offset: 0,
             compacted: Compacted::default(),
@@ -236,37 +272,50 @@ impl<'a> Copy<'a> {
         self.write()
     }
 
-    /// Puts the new file in the old one's place.
-    fn replace(self, old: &Segment) -> Result<(), CompactError> {
+    /// Puts the new file in the place of the old ones.
+    fn replace(self, run: &[Arc<Segment>]) -> Result<(), CompactError> {
         let home = &self.shared.files.home;
         self.file.sync_all().map_err(|error| self.give_up(&self.path, error))?;
-        home.disk.rename(&self.path, &old.path).map_err(|error| {
+        home.disk.rename(&self.path, &run[0].path).map_err(|error| {
             recycle::remove(&*home.disk, &self.path);
             failed("renaming", &self.path)(error)
         })?;
         home.disk.sync_dir(&home.dir).map_err(|error| self.give_up(&home.dir, error))?;
-        let segment = Segment::new(&home.dir, old.base);
+        let segment = Segment::new(&home.dir, run[0].base);
         segment.sum_up((&self.index).into());
         if home.settings.store_indexes {
             index_file::store(&*home.disk, &segment, &self.header, &self.index);
         }
-        let open = OpenSegment { file: self.file, header: self.header, index: self.index };
-        home.cache.put(segment.serial, Arc::new(open));
-        home.cache.forget(old.serial);
-        let mut segments = self.shared.files.segments.lock();
-        if let Some(listed) = segments.iter_mut().find(|listed| listed.serial == old.serial) {
-            *listed = Arc::new(segment);
+        self.enlist(segment, run);
+        for joined in &run[1..] {
+            recycle::remove(&*home.disk, &index_file::path(joined));
+            recycle::remove(&*home.disk, &joined.path);
         }
-        Ok(())
+        match run.len() {
+            1 => Ok(()),
+            _ => home.disk.sync_dir(&home.dir).map_err(|error| self.give_up(&home.dir, error)),
+        }
     }
 
-    fn give_up(&self, path: &std::path::Path, error: io::Error) -> CompactError {
+    /// Readers find the new segment from now on.
+    fn enlist(&self, segment: Segment, run: &[Arc<Segment>]) {
+        let files = &self.shared.files;
+        let (file, header, index) = (self.file.clone(), self.header, self.index.clone());
+        files.home.cache.put(segment.serial, Arc::new(OpenSegment { file, header, index }));
+        let mut segments = files.segments.lock();
+        if let Some(first) = segments.iter().position(|listed| listed.serial == run[0].serial) {
+            segments.splice(first..first + run.len(), [Arc::new(segment)]);
+        }
+        run.iter().for_each(|old| files.home.cache.forget(old.serial));
+    }
+
+    fn give_up(&self, path: &Path, error: io::Error) -> CompactError {
         let source = self.shared.give_up(Failure::new("flushing", path, error));
         CompactError::Io { action: "flushing", path: path.to_owned(), source }
     }
 }
 
-fn failed(action: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> CompactError {
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CompactError {
     let path = path.to_owned();
     move |source| CompactError::Io { action, path, source }
 }

@@ -217,9 +217,12 @@ pub enum ReadError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactError {
-    /// No sealed segment begins at this position.
-    #[error("no sealed segment begins at {0}")]
+    /// No sealed segment begins, or ends, at this position.
+    #[error("no sealed segment begins or ends at {0}")]
     NoSegment(Position),
+    /// More positions than one compacted segment can cover; compact fewer segments as one.
+    #[error("too many positions from {0} on for one segment")]
+    TooLong(Position),
     /// The replacement of a record batch is none.
     #[error("the replacement of the record batch at {0} is no record batch")]
     NoRecordBatch(Position),

@@ -52,6 +52,13 @@ impl Files {
         self.segments.lock().iter().any(|listed| listed.serial == segment.serial)
     }
 
+    /// Whether another segment has taken the place of this one, in which `wanted` lies.
+    pub(crate) fn was_replaced(&self, segment: &Segment, wanted: Position) -> bool {
+        let segments = self.segments.lock();
+        let listed = segments.iter().any(|listed| listed.serial == segment.serial);
+        !listed && segments.first().is_some_and(|first| first.base <= wanted)
+    }
+
     /// What an error of reading a segment means: that it was dropped meanwhile is no damage.
     pub(crate) fn excuse(&self, segment: &Segment, wanted: Position, error: ReadError) -> ReadError {
         if self.has(segment) {

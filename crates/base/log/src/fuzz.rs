@@ -58,6 +58,7 @@ fn header_of_index(bytes: &[u8; HEADER_BYTES]) -> SegmentHeader {
         base: Position::new(field(40)),
         epoch: crate::position::Epoch(0),
         recycled: false,
+        span: None,
     }
 }
 
@@ -135,7 +136,7 @@ fn mended(bytes: &[u8]) -> Vec<u8> {
     if bytes.len() < SEGMENT_HEADER_BYTES as usize {
         return bytes;
     }
-    let flags = bytes[10] & 1;
+    let flags = bytes[10] & 3;
     let header = &mut bytes[..HEADER_BYTES];
     header[..8].copy_from_slice(b"TRIFIDLG");
     header[8..16].copy_from_slice(&[1, 0, flags, 0, 0, 0x10, 0, 0]);

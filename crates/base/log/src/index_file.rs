@@ -211,7 +211,7 @@ mod tests {
 
     fn header() -> SegmentHeader {
         let (generation, salt, base) = (4, 99, Position::new(1000));
-        SegmentHeader { log: LogId(7), generation, salt, base, epoch: Epoch(3), recycled: false }
+        SegmentHeader { log: LogId(7), generation, salt, base, epoch: Epoch(3), recycled: false, span: None }
     }
 
     fn index(frames: i64) -> Index {

@@ -26,7 +26,7 @@
 //! - what is derived (the sparse indexes of position and time) is never trusted: it is made again on any doubt.
 //!
 //! Memory: a log costs its queued bytes and some hundred bytes a segment; the indexes of sealed segments lie in one
-//! bounded cache. Small segments that compaction leaves are not joined.
+//! bounded cache. Compaction can join the small segments that it leaves ([`Log::compact_as_one`]).
 //!
 //! The crate does not know what a payload means. The bytes are drawn in `docs/log-format.md`. All input and output
 //! goes through [`Disk`], so that a simulated disk can stand beneath it. The path of an append to the committer is

@@ -56,8 +56,14 @@ pub struct Page {
 /// Reads the payloads in `range`, whose end is published: about so many bytes, at least one payload if there is
 /// one.
 pub(crate) fn read_page(files: &Files, range: Range<Position>, bytes_max: usize) -> Result<Page, ReadError> {
-    let mut reader =
-        Reader { files, page: Page { entries: Vec::new(), next: range.start }, range, bytes_max, bytes: 0 };
+    let mut reader = Reader {
+        files,
+        page: Page { entries: Vec::new(), next: range.start },
+        range,
+        bytes_max,
+        bytes: 0,
+        attempts_left: ATTEMPTS,
+    };
     while reader.page.next < reader.range.end {
         match reader.some() {
             Ok(Fill::More) => {}
@@ -70,6 +76,9 @@ pub(crate) fn read_page(files: &Files, range: Range<Position>, bytes_max: usize)
     Ok(reader.page)
 }
 
+/// A page meets no more replaced segments than that in its short life.
+const ATTEMPTS: u32 = 8;
+
 struct Reader<'a> {
     files: &'a Files,
     range: Range<Position>,
@@ -77,6 +86,8 @@ struct Reader<'a> {
     page: Page,
     /// Payload bytes in the page.
     bytes: usize,
+    /// How often a segment may still be replaced under the reader.
+    attempts_left: u32,
 }
 
 /// Whether a page has room for more.
@@ -97,8 +108,15 @@ impl Reader<'_> {
     fn some(&mut self) -> Result<Fill, ReadError> {
         let (segment, successor) = self.files.holding(self.page.next)?;
         let end = successor.map_or(self.range.end, |base| base.min(self.range.end));
-        let read = self.segment(&segment, end);
-        read.map_err(|error| self.files.excuse(&segment, self.range.start, error))
+        match self.segment(&segment, end) {
+            // Compacted into another meanwhile: that one is found next.
+            Err(_) if self.attempts_left > 0 && self.files.was_replaced(&segment, self.page.next) => {
+                self.attempts_left -= 1;
+                Ok(Fill::More)
+            }
+            Err(error) => Err(self.files.excuse(&segment, self.range.start, error)),
+            read => read,
+        }
     }
 
     /// Adds what the segment holds up to `end`.

@@ -269,11 +269,33 @@ fn candidate(home: &Home, segment: Arc<Segment>, mode: OpenMode) -> Result<Candi
     Ok(Candidate { segment, file, len })
 }
 
+/// Parts off the segments that a compaction has joined to another and a power cut left behind.
+fn part_joined(home: &Home, found: Vec<Candidate>) -> Result<(Vec<Candidate>, Vec<Candidate>), OpenError> {
+    let (mut kept, mut joined) = (Vec::new(), Vec::new());
+    let mut covered = Position::ZERO;
+    for file in found {
+        if file.segment.base < covered {
+            joined.push(file);
+            continue;
+        }
+        if let Ok(header) = file.header(&mut file.window()?)?
+            && let Some(end) = header.span.and_then(|span| header.base.checked_advance(span))
+            && header.log == home.log
+            && header.base == file.segment.base
+        {
+            covered = end;
+        }
+        kept.push(file);
+    }
+    Ok((kept, joined))
+}
+
 /// Parts the segments to read from those that hold nothing: empty ones between others, which an abandoned roll
 /// left, and the newest if its creation was cut short. An empty one that is the oldest of several held records.
 fn sort_out(home: &Home, found: Vec<Candidate>) -> Result<(Vec<Candidate>, Vec<Candidate>), OpenError> {
+    let (found, mut leftovers) = part_joined(home, found)?;
     let (oldest, newest) = (0, found.len().saturating_sub(1));
-    let (mut kept, mut leftovers) = (Vec::new(), Vec::new());
+    let mut kept = Vec::new();
     for (at, file) in found.into_iter().enumerate() {
         let leftover =
             file.is_empty() && if at == newest { is_stillborn(home, &file)? } else { at != oldest };
@@ -525,7 +547,8 @@ fn begin(home: &Home) -> Result<(Writer, Segments), OpenError> {
     let epoch = Epoch(1);
     let base = Position::ZERO;
     let salt = (home.options.salt)();
-    let header = SegmentHeader { log: home.log, generation: 1, salt, base, epoch, recycled: false };
+    let header =
+        SegmentHeader { log: home.log, generation: 1, salt, base, epoch, recycled: false, span: None };
     let active = create_segment(home, header).map_err(|error| match error {
         CreateError::Later(source) => io_error("creating", &Segment::new(&home.dir, base).path)(source),
         CreateError::Failed(failure) => failure.into(),

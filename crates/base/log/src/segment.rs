@@ -18,6 +18,8 @@ const MAGIC: [u8; 8] = *b"TRIFIDLG";
 const VERSION: u16 = 1;
 /// Flag: the file was another segment before.
 const RECYCLED: u16 = 1;
+/// Flag: the header says how many positions the segment covers.
+const SPANS: u16 = 2;
 const COVERED: usize = 60;
 /// Bytes of the block that carry the header; the rest is zero.
 pub(crate) const HEADER_BYTES: usize = 64;
@@ -130,6 +132,8 @@ pub(crate) struct SegmentHeader {
     pub(crate) epoch: Epoch,
     /// The file was another segment before: behind the frames lies what that one held.
     pub(crate) recycled: bool,
+    /// Of a compacted segment: how many positions it covers. Segments that begin within them were joined into it.
+    pub(crate) span: Option<u32>,
 }
 
 impl SegmentHeader {
@@ -138,13 +142,16 @@ impl SegmentHeader {
         let mut block = vec![0; SEGMENT_HEADER_BYTES as usize];
         block[..8].copy_from_slice(&MAGIC);
         block[8..10].copy_from_slice(&VERSION.to_le_bytes());
-        block[10..12].copy_from_slice(&(if self.recycled { RECYCLED } else { 0 }).to_le_bytes());
+        let recycled = if self.recycled { RECYCLED } else { 0 };
+        let spans = if self.span.is_some() { SPANS } else { 0 };
+        block[10..12].copy_from_slice(&(recycled | spans).to_le_bytes());
         block[12..16].copy_from_slice(&(SEGMENT_HEADER_BYTES as u32).to_le_bytes());
         block[16..24].copy_from_slice(&self.log.0.to_le_bytes());
         block[24..32].copy_from_slice(&self.generation.to_le_bytes());
         block[32..40].copy_from_slice(&self.salt.to_le_bytes());
         block[40..48].copy_from_slice(&self.base.get().to_le_bytes());
         block[48..56].copy_from_slice(&self.epoch.0.to_le_bytes());
+        block[56..60].copy_from_slice(&self.span.unwrap_or_default().to_le_bytes());
         let checksum = crc::of(&block[..COVERED]);
         block[COVERED..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
         block
@@ -162,7 +169,7 @@ impl SegmentHeader {
         let version = u16::from_le_bytes([bytes[8], bytes[9]]);
         let flags = u16::from_le_bytes([bytes[10], bytes[11]]);
         let frames_at = u64_at(bytes, 12) & u64::from(u32::MAX);
-        if version != VERSION || flags & !RECYCLED != 0 || frames_at != SEGMENT_HEADER_BYTES {
+        if version != VERSION || flags & !(RECYCLED | SPANS) != 0 || frames_at != SEGMENT_HEADER_BYTES {
             let what = format!("segment version {version}, flags {flags:#06x}, frames at {frames_at}");
             return Err(Bad::Unsupported(what));
         }
@@ -173,6 +180,8 @@ impl SegmentHeader {
             base: Position::new(u64_at(bytes, 40)),
             epoch: Epoch(u64_at(bytes, 48)),
             recycled: flags & RECYCLED != 0,
+            span: (flags & SPANS != 0)
+                .then(|| u32::from_le_bytes([bytes[56], bytes[57], bytes[58], bytes[59]])),
         })
     }
 
@@ -195,7 +204,7 @@ mod tests {
 
     fn header() -> SegmentHeader {
         let (generation, salt, base) = (4, 99, Position::new(1000));
-        SegmentHeader { log: LogId(7), generation, salt, base, epoch: Epoch(3), recycled: false }
+        SegmentHeader { log: LogId(7), generation, salt, base, epoch: Epoch(3), recycled: false, span: None }
     }
 
     fn block() -> [u8; HEADER_BYTES] {

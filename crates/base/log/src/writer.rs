@@ -401,6 +401,7 @@ impl Writer {
             base: self.written,
             epoch: self.epoch,
             recycled: false,
+            span: None,
         }
     }
 

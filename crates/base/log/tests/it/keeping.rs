@@ -362,6 +362,59 @@ fn everything_can_be_compacted_away_and_again() {
 }
 
 #[test]
+fn several_segments_are_compacted_into_one() {
+    let disk = SimDisk::new();
+    let mut opened = open(&disk);
+    write(&mut opened, 12);
+    let told = opened.log.segments().unwrap();
+    let range = told[1].base..told[3].end;
+    let keep = |entry: &trifid_base_log::Entry| entry.position.get().is_multiple_of(8);
+    let compacted = opened
+        .log
+        .compact_as_one(range.clone(), &mut |entry| if keep(entry) { Rewrite::Keep } else { Rewrite::Drop })
+        .unwrap();
+    assert_eq!(compacted.bytes_before, told[1..4].iter().map(|segment| segment.bytes).sum::<u64>());
+    let after = opened.log.segments().unwrap();
+    assert_eq!(after.len(), told.len() - 2);
+    assert_eq!((after[1].base..after[1].end, after[1].bytes), (range.clone(), compacted.bytes_after));
+    let gone = |position: &u64| range.contains(&Position::new(*position)) && !position.is_multiple_of(8);
+    let expected: Vec<u64> = evens(0, 24).into_iter().filter(|position| !gone(position)).collect();
+    assert_eq!(positions(&opened), expected);
+    assert_eq!(files(&disk, "seg").len(), after.len());
+    drop(opened);
+    assert_eq!(positions(&open(&disk)), expected);
+    for bad in [range.start..range.start, range.end..range.start, range.start..Position::new(999)] {
+        let error = open(&disk.copy()).log.compact_as_one(bad, &mut |_| Rewrite::Keep);
+        assert!(matches!(error, Err(CompactError::NoSegment(_))));
+    }
+}
+
+#[test]
+fn a_joined_segment_that_a_power_cut_left_behind_is_removed() {
+    let disk = SimDisk::new();
+    let mut opened = open(&disk);
+    write(&mut opened, 12);
+    let told = opened.log.segments().unwrap();
+    let expected = positions(&opened);
+    let before = disk.copy();
+    opened.log.compact_as_one(told[1].base..told[3].end, &mut |_| Rewrite::Keep).unwrap();
+    drop(opened);
+    // As if the removal had not lasted.
+    for segment in &told[2..4] {
+        let path = PathBuf::from(format!("log/00000000000000ab/{:020}.seg", segment.base.get()));
+        disk.plant(&path, before.content(&path).unwrap());
+    }
+    let (dir, _) = trifid_base_log::DataDir::open_stepped(Arc::new(disk.copy()), options(6_000, 1)).unwrap();
+    let newest = dir.recover_with(LOG, LogOptions::default(), ReplayFrom::Newest, &mut ()).unwrap().0;
+    let page = newest.start(Arc::new(())).read_batches(Position::ZERO, usize::MAX).unwrap();
+    assert!(page.entries.iter().map(|entry| entry.position.get()).eq(expected.iter().copied()));
+    let opened = open(&disk);
+    assert_eq!(opened.content.frames.len(), 12);
+    assert_eq!(positions(&opened), expected);
+    assert_eq!(files(&disk, "seg").len(), told.len() - 2);
+}
+
+#[test]
 fn compaction_is_refused_where_it_makes_no_sense() {
     let mut opened = open(&SimDisk::new());
     write(&mut opened, 12);

@@ -146,14 +146,16 @@ impl Machine {
         }
     }
 
-    /// Compacts some sealed segment of some log.
+    /// Compacts some sealed segments of some log, as one if they are several.
     fn compact(&self, ledgers: &mut [Ledger], rng: &mut Rng) {
         let at = rng.usize(..self.logs.len());
         let Ok(segments) = self.logs[at].segments() else { return };
         let sealed: Vec<_> = segments.iter().filter(|segment| segment.sealed).collect();
-        let Some(segment) = rng.choice(sealed) else { return };
+        let first = rng.usize(..=sealed.len());
+        let run = &sealed[first..(first + rng.usize(1..4)).min(sealed.len())];
+        let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
         let mut decided = BTreeMap::new();
-        let done = self.logs[at].compact(segment.base, &mut |entry| {
+        let done = self.logs[at].compact_as_one(first.base..last.end, &mut |entry| {
             let rewrite = decide(entry, rng);
             decided.insert(entry.position.get(), rewrite.clone());
             rewrite
