@@ -197,7 +197,8 @@ impl Endpoint {
 
 impl From<SocketAddr> for Endpoint {
     fn from(address: SocketAddr) -> Self {
-        Self { host: address.ip().to_string(), port: address.port() }
+        // A client of IPv4 on a socket of both families is told an address of IPv4.
+        Self { host: address.ip().to_canonical().to_string(), port: address.port() }
     }
 }
 
@@ -240,6 +241,13 @@ mod tests {
         assert!(matches!(cramped, Err(OptionsError::OutOfRange { key: "stream.kafka_request_memory", .. })));
         let vast = resolve(|options, _| options.kafka_request_limit = Size(1 << 31));
         assert!(matches!(vast, Err(OptionsError::OutOfRange { key: "stream.kafka_request_limit", .. })));
+    }
+
+    #[test]
+    fn an_address_is_told_in_its_own_family() {
+        let told = |address: &str| Endpoint::from(address.parse::<SocketAddr>().unwrap()).host;
+        assert_eq!(told("[::ffff:127.0.0.1]:9092"), "127.0.0.1");
+        assert_eq!(told("[::1]:9092"), "::1");
     }
 
     #[test]

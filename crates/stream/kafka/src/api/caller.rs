@@ -49,7 +49,7 @@ impl Caller {
             worker: worker.index,
             tenant,
             role,
-            host: format!("/{}", peer.ip()),
+            host: format!("/{}", peer.ip().to_canonical()),
             endpoint,
             streams: RefCell::default(),
             ids: RefCell::default(),

@@ -64,6 +64,11 @@ impl Session {
         self.peer
     }
 
+    /// Whether the client has said who it is, or need not.
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self.who, Who::Known { .. })
+    }
+
     /// Bytes of the largest request that is read from this client.
     pub(crate) fn request_bytes_max(&self, shared: &Shared) -> usize {
         match self.who {

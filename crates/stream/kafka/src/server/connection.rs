@@ -381,8 +381,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Tells the watch what the connection waits for.
     fn note(&mut self) {
         let partial = !self.input.is_empty() && self.queue.is_empty() && self.postponed.is_none();
+        self.enlisted.is_known(self.session.is_known());
         self.enlisted.awaits_request(partial);
         self.enlisted.awaits_reader(!self.outbox.is_empty());
         self.enlisted.is_idle(self.input.is_empty() && self.queue.is_empty() && self.outbox.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_is_small() {
+        // Thousands of them may be idle; a buffer is made when the first byte comes.
+        assert!(size_of::<Connection<TcpStream>>() <= 768, "{} bytes", size_of::<Connection<TcpStream>>());
+        assert!(size_of::<Started>() <= 320, "{} bytes", size_of::<Started>());
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct Link {
     request: Cell<Option<Ticks>>,
     answer: Cell<Option<Ticks>>,
     idle: Cell<Option<Ticks>>,
+    /// Whether the client is known, and may therefore ask nothing for a while.
+    is_known: Cell<bool>,
 }
 
 impl Link {
@@ -86,7 +88,9 @@ impl Link {
         if past(&self.request, deadlines.request) {
             return Some(Overdue::Request);
         }
-        past(&self.idle, deadlines.idle).then_some(Overdue::Idle)
+        let patience =
+            if self.is_known.get() { deadlines.idle } else { deadlines.request.min(deadlines.idle) };
+        past(&self.idle, patience).then_some(Overdue::Idle)
     }
 }
 
@@ -107,6 +111,7 @@ impl Watch {
             request: Cell::new(None),
             answer: Cell::new(None),
             idle: Cell::new(Some(self.now.get())),
+            is_known: Cell::new(false),
         });
         self.links.borrow_mut().push(Rc::clone(&link));
         Enlisted { link, watch: Rc::clone(self) }
@@ -161,6 +166,11 @@ impl Enlisted {
     pub(crate) fn has_asked(&self) {
         self.link.request.set(None);
         self.link.idle.set(None);
+    }
+
+    /// The client has said who it is, or need not.
+    pub(crate) fn is_known(&self, known: bool) {
+        self.link.is_known.set(known);
     }
 
     /// The client read something.
@@ -219,6 +229,7 @@ mod tests {
     fn steps_until_cut(prepare: impl FnOnce(&Enlisted)) -> (u32, Option<Overdue>) {
         let watch = Rc::new(Watch::default());
         let enlisted = watch.enlist();
+        enlisted.is_known(true);
         prepare(&enlisted);
         let told = Cell::new(None);
         for step in 1..20 {
@@ -236,6 +247,8 @@ mod tests {
         assert_eq!(steps_until_cut(|link| link.awaits_request(true)), (3, Some(Overdue::Request)));
         assert_eq!(steps_until_cut(|link| link.awaits_reader(true)), (2, Some(Overdue::Answer)));
         assert_eq!(steps_until_cut(|link| link.is_idle(false)), (0, None));
+        // A stranger who says nothing is seen off as soon as one who does not finish.
+        assert_eq!(steps_until_cut(|link| link.is_known(false)), (3, Some(Overdue::Idle)));
     }
 
     #[test]
