@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-/// Addresses of one host that are tried, one after the other.
+/// Addresses of one host that are tried.
 pub(crate) const ADDRESSES_TRIED_MAX: usize = 4;
+
+/// How long an address may take to answer before the next one is tried beside it.
+pub(crate) const ADDRESS_LEAD: Duration = Duration::from_millis(250);
 
 /// How long QUIC may take before TLS over TCP is tried beside it.
 pub(crate) const QUIC_LEAD: Duration = Duration::from_millis(150);

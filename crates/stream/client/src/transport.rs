@@ -4,9 +4,12 @@
 //! for, a TCP connection its one. QUIC's packets are set up as on the broker's side: large and pinned on
 //! loopback, probed elsewhere, never larger than what the kernel can cut a send into.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -24,8 +27,9 @@ use tokio_rustls::client::TlsStream;
 
 use crate::address::{Address, Transport};
 use crate::limits::{
-    ACK_DELAY_MAX, ACK_EVERY_PACKETS, ADDRESSES_TRIED_MAX, BLACK_HOLE_COOLDOWN, MTU_DISCOVERED_MAX,
-    MTU_LEAST, MTU_LOOPBACK, MTU_MAX, QUIC_LEAD, QUIC_WINDOW_BYTES, READ_BYTES, UDP_BUFFER_BYTES,
+    ACK_DELAY_MAX, ACK_EVERY_PACKETS, ADDRESS_LEAD, ADDRESSES_TRIED_MAX, BLACK_HOLE_COOLDOWN,
+    MTU_DISCOVERED_MAX, MTU_LEAST, MTU_LOOPBACK, MTU_MAX, QUIC_LEAD, QUIC_WINDOW_BYTES, READ_BYTES,
+    UDP_BUFFER_BYTES,
 };
 use crate::trust::{Trust, TrustError};
 
@@ -161,23 +165,22 @@ impl Dialer {
 
     /// QUIC with a lead; TLS beside it when the lead is used up, or at once when QUIC fails (after RFC 8305).
     async fn race(&self) -> Result<Path, DialError> {
-        let mut quic = std::pin::pin!(self.quic());
-        if let Ok(Ok(path)) = tokio::time::timeout(QUIC_LEAD, &mut quic).await {
-            return Ok(path);
+        let (mut quic, tls) = (pin!(self.quic()), self.tls());
+        match tokio::time::timeout(QUIC_LEAD, &mut quic).await {
+            Ok(Ok(path)) => return Ok(path),
+            Ok(Err(_)) => return tls.await,
+            Err(_) => {}
         }
-        // The lead is used up, or QUIC has failed: then it must not be polled again, and a fresh attempt is
-        // cheap.
-        let quic = self.quic();
-        let (mut quic, mut tls) = (std::pin::pin!(quic), std::pin::pin!(self.tls()));
+        let mut tls = pin!(tls);
         tokio::select! {
             biased;
-            dialed = &mut tls => match dialed {
-                Ok(path) => Ok(path),
-                Err(_) => quic.await,
-            },
             dialed = &mut quic => match dialed {
                 Ok(path) => Ok(path),
                 Err(_) => tls.await,
+            },
+            dialed = &mut tls => match dialed {
+                Ok(path) => Ok(path),
+                Err(_) => quic.await,
             },
         }
     }
@@ -197,14 +200,11 @@ impl Dialer {
     async fn tls(&self) -> Result<Path, DialError> {
         let host = self.address.host.clone();
         let name = ServerName::try_from(host.clone()).map_err(|_| DialError::Name(host))?;
-        let mut last = self.nowhere();
-        for address in self.addresses().await? {
-            match self.tls_to(address, name.clone()).await {
-                Ok(stream) => return Ok(Path::Tls(Mutex::new(Some(Box::new(stream))))),
-                Err(error) => last = DialError::Tls(error),
-            }
-        }
-        Err(last)
+        let stream = first_to_answer(self.addresses().await?, self.nowhere(), |address| {
+            let name = name.clone();
+            Box::pin(async move { self.tls_to(address, name).await.map_err(DialError::Tls) })
+        });
+        Ok(Path::Tls(Mutex::new(Some(Box::new(stream.await?)))))
     }
 
     async fn tls_to(&self, address: SocketAddr, name: ServerName<'static>) -> io::Result<Tls> {
@@ -215,14 +215,10 @@ impl Dialer {
     }
 
     async fn quic(&self) -> Result<Path, DialError> {
-        let mut last = self.nowhere();
-        for address in self.addresses().await? {
-            match self.quic_to(address).await {
-                Ok(connection) => return Ok(Path::Quic(connection)),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let connection = first_to_answer(self.addresses().await?, self.nowhere(), |address| {
+            Box::pin(self.quic_to(address))
+        });
+        Ok(Path::Quic(connection.await?))
     }
 
     async fn quic_to(&self, address: SocketAddr) -> Result<Connection, DialError> {
@@ -251,6 +247,49 @@ impl Dialer {
         *place = Some(endpoint.clone());
         Ok(endpoint)
     }
+}
+
+/// An attempt to reach one address.
+type Attempt<'a, T> = Pin<Box<dyn Future<Output = Result<T, DialError>> + Send + 'a>>;
+
+/// Tries the addresses one after the other, the next when the one before has failed or has had its lead (RFC
+/// 8305 5): one that swallows packets does not keep the others from being tried. The first to answer stays.
+async fn first_to_answer<'a, T>(
+    addresses: Vec<SocketAddr>,
+    mut last: DialError,
+    begin: impl Fn(SocketAddr) -> Attempt<'a, T>,
+) -> Result<T, DialError> {
+    let mut addresses = addresses.into_iter();
+    let mut begun: Vec<Attempt<'a, T>> = Vec::new();
+    loop {
+        begun.extend(addresses.next().map(&begin));
+        if begun.is_empty() {
+            return Err(last);
+        }
+        let has_more = !addresses.as_slice().is_empty();
+        tokio::select! {
+            biased;
+            ended = next_to_end(&mut begun) => match ended {
+                Ok(answered) => return Ok(answered),
+                Err(error) => last = error,
+            },
+            () = tokio::time::sleep(ADDRESS_LEAD), if has_more => {}
+        }
+    }
+}
+
+/// Waits for one of the attempts to end, and takes it out.
+async fn next_to_end<T>(begun: &mut Vec<Attempt<'_, T>>) -> Result<T, DialError> {
+    poll_fn(|cx| {
+        for at in 0..begun.len() {
+            if let Poll::Ready(ended) = begun[at].as_mut().poll(cx) {
+                drop(begun.swap_remove(at));
+                return Poll::Ready(ended);
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 fn transport(peer: IpAddr, idle_timeout: Duration) -> TransportConfig {
@@ -282,4 +321,44 @@ fn transport(peer: IpAddr, idle_timeout: Duration) -> TransportConfig {
         .congestion_controller_factory(Arc::new(congestion))
         .ack_frequency_config(Some(acks));
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of addresses whose attempts answer after so many milliseconds, fail at once, or never end.
+    async fn reached(attempts: &[Option<Result<u64, ()>>]) -> (Option<u16>, Duration) {
+        let addresses =
+            (0..).zip(attempts).map(|(port, _)| SocketAddr::from(([127, 0, 0, 1], port))).collect();
+        let began = tokio::time::Instant::now();
+        let nowhere = DialError::Timeout(Duration::ZERO);
+        let reached = first_to_answer(addresses, nowhere, |address| {
+            let attempt = attempts[usize::from(address.port())];
+            Box::pin(async move {
+                match attempt {
+                    None => std::future::pending().await,
+                    Some(Err(())) => Err(DialError::Name("refused".to_owned())),
+                    Some(Ok(ms)) => {
+                        tokio::time::sleep(Duration::from_millis(ms)).await;
+                        Ok(address.port())
+                    }
+                }
+            })
+        });
+        (reached.await.ok(), began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_is_silent_holds_up_nobody_for_long() {
+        assert_eq!(reached(&[]).await.0, None);
+        assert_eq!(reached(&[Some(Ok(1)), Some(Ok(0))]).await.0, Some(0));
+        assert_eq!(reached(&[Some(Err(())), Some(Ok(0))]).await, (Some(1), Duration::ZERO));
+        assert_eq!(reached(&[Some(Err(())), Some(Err(()))]).await.0, None);
+        let (found, took) = reached(&[None, Some(Ok(5))]).await;
+        assert_eq!(found, Some(1));
+        assert!(took >= ADDRESS_LEAD && took < ADDRESS_LEAD * 2);
+        // The first goes on while the second is tried.
+        assert_eq!(reached(&[Some(Ok(400)), None]).await.0, Some(0));
+    }
 }

@@ -1,9 +1,9 @@
 //! How QUIC is set up, and the traps around the size of its packets.
 //!
-//! Cost a byte falls with the size of packets: sending 64 KiB batches to ten subscribers over loopback takes a
-//! server 1.09 ms of CPU a megabyte at 1,452 bytes, 0.63 at 4,096, 0.58 at 6,000, and 0.94 at 8,900 without
-//! segmentation. So loopback, which carries anything, is pinned to 6,000, an operator who knows the network pins
-//! what it carries, and elsewhere the path is probed. Three traps:
+//! Cost a byte falls with the size of packets: sending 64 KiB batches to ten subscribers over loopback takes
+//! a server 1.09 ms of CPU a megabyte at 1,452 bytes, 0.63 at 4,096, 0.58 at 6,000, and 0.94 at 8,900 without
+//! segmentation. So loopback, which carries anything, is pinned to 6,000, an operator who knows the network
+//! pins what it carries, and elsewhere the path is probed. Three traps:
 //! - *Segmentation*: the kernel takes one send of up to 65,535 bytes and cuts it; quinn sends ten packets a
 //!   time. Above 6,500 bytes a packet such a send fails with EMSGSIZE, is taken for loss, and the connection
 //!   starves. So packets stay at or below [`MTU_SEGMENTED_MAX`], or segmentation is off.
@@ -15,14 +15,20 @@
 //!
 //! Windows are sized from one budget, since everything within them is memory that a slow peer can hold.
 
+use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use quinn::congestion::CubicConfig;
+use quinn::crypto::HmacKey;
 use quinn::{AckFrequencyConfig, Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, VarInt};
 use quinn::{ServerConfig, TokioRuntime, TransportConfig};
+use ring::hmac;
+use ring::rand::SystemRandom;
+use trifid_base_runtime::{Entropy as _, SystemEntropy};
 
 use crate::limits::{
     BLACK_HOLE_COOLDOWN, LANES_MAX, MTU_DISCOVERED_MAX, MTU_LEAST, MTU_LOOPBACK, MTU_MAX, MTU_SEGMENTED_MAX,
@@ -54,12 +60,29 @@ impl Packets {
     }
 }
 
-/// The two ways in which connections are set up.
-#[derive(Debug)]
+/// The two ways in which connections are set up, and what the endpoints of all workers share.
 pub(crate) struct Transports {
     loopback: Arc<TransportConfig>,
     elsewhere: Arc<TransportConfig>,
     is_segmented: bool,
+    /// A client whose address has changed may reach another worker, who can then tell it at once that its
+    /// connection is not known (RFC 9000 10.3), so that it makes a new one instead of waiting.
+    reset_key: Arc<dyn HmacKey>,
+    /// Made of the certificate as last seen.
+    greeting: ArcSwapOption<Greeting>,
+}
+
+/// What connections are greeted with, while a certificate is in use.
+struct Greeting {
+    tls: Arc<Configs>,
+    loopback: Arc<ServerConfig>,
+    elsewhere: Arc<ServerConfig>,
+}
+
+impl fmt::Debug for Transports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transports").field("is_segmented", &self.is_segmented).finish_non_exhaustive()
+    }
 }
 
 impl Transports {
@@ -70,6 +93,8 @@ impl Transports {
             loopback: made(true),
             elsewhere: made(false),
             is_segmented: packets(resolved.listen.ip().is_loopback()).is_segmented,
+            reset_key: Arc::new(reset_key()),
+            greeting: ArcSwapOption::empty(),
         }
     }
 
@@ -79,12 +104,50 @@ impl Transports {
     }
 
     /// What to answer a client from `peer` with.
-    pub(crate) fn server_config(&self, tls: &Configs, peer: IpAddr) -> Arc<ServerConfig> {
-        let transport = if is_loopback(peer) { &self.loopback } else { &self.elsewhere };
-        let mut config = ServerConfig::with_crypto(Arc::clone(&tls.quic) as _);
-        config.transport_config(Arc::clone(transport));
-        Arc::new(config)
+    pub(crate) fn server_config(&self, tls: &Arc<Configs>, peer: IpAddr) -> Arc<ServerConfig> {
+        let greeting = self.greeting(tls);
+        Arc::clone(if is_loopback(peer) { &greeting.loopback } else { &greeting.elsewhere })
     }
+
+    fn greeting(&self, tls: &Arc<Configs>) -> Arc<Greeting> {
+        if let Some(known) = self.greeting.load_full().filter(|known| Arc::ptr_eq(&known.tls, tls)) {
+            return known;
+        }
+        let base = ServerConfig::with_crypto(Arc::clone(&tls.quic) as _);
+        let over = |transport: &Arc<TransportConfig>| {
+            let mut config = base.clone();
+            config.transport_config(Arc::clone(transport));
+            Arc::new(config)
+        };
+        let (loopback, elsewhere) = (over(&self.loopback), over(&self.elsewhere));
+        let greeting = Arc::new(Greeting { tls: Arc::clone(tls), loopback, elsewhere });
+        self.greeting.store(Some(Arc::clone(&greeting)));
+        greeting
+    }
+
+    /// A worker's endpoint.
+    pub(crate) fn endpoint(
+        &self,
+        socket: UdpSocket,
+        tls: &Arc<Configs>,
+        listen: IpAddr,
+    ) -> io::Result<Endpoint> {
+        let mut config = EndpointConfig::new(Arc::clone(&self.reset_key));
+        // Without this clients would keep to Ethernet's packets.
+        config.max_udp_payload_size(MTU_MAX).map_err(io::Error::other)?;
+        let first = (*self.server_config(tls, listen)).clone();
+        Endpoint::new(config, Some(first), socket, Arc::new(TokioRuntime))
+    }
+}
+
+/// Whoever guesses the key can end connections whose packets he sees. A system that has no chance to give yet
+/// gets a weaker key, and a server.
+fn reset_key() -> hmac::Key {
+    let random = SystemRandom::new();
+    hmac::Key::generate(hmac::HMAC_SHA256, &random).unwrap_or_else(|_| {
+        let bytes: Vec<u8> = (0..4).flat_map(|_| SystemEntropy.next_u64().to_le_bytes()).collect();
+        hmac::Key::new(hmac::HMAC_SHA256, &bytes)
+    })
 }
 
 /// Also where IPv4 comes in mapped into IPv6.
@@ -140,19 +203,6 @@ const ACK_EVERY_PACKETS: u32 = 10;
 
 /// How long an acknowledgement may wait for more packets.
 const ACK_DELAY_MAX: Duration = Duration::from_millis(5);
-
-/// A worker's endpoint.
-pub(crate) fn endpoint(socket: UdpSocket, config: ServerConfig) -> io::Result<Endpoint> {
-    let mut endpoint = EndpointConfig::default();
-    // Without this clients would keep to Ethernet's packets.
-    endpoint.max_udp_payload_size(MTU_MAX).map_err(io::Error::other)?;
-    Endpoint::new(endpoint, Some(config), socket, Arc::new(TokioRuntime))
-}
-
-/// The configuration that an endpoint begins with; connections get their own by where they come from.
-pub(crate) fn first_config(transports: &Transports, tls: &Configs, listen: SocketAddr) -> ServerConfig {
-    (*transports.server_config(tls, listen.ip())).clone()
-}
 
 #[cfg(test)]
 mod tests {

@@ -24,7 +24,6 @@ use crate::lane::{Lane, Order, Post};
 use crate::limits::{ACCEPT_PAUSE, TICK};
 use crate::link::{Link, QuicLink, TlsLink};
 use crate::listen::Sockets;
-use crate::quic;
 use crate::server::{Shared, Stage, Ticket};
 use crate::stats::QuicStats;
 use crate::tls::ALPN;
@@ -59,8 +58,7 @@ impl Worker {
         shared: Arc<Shared>,
     ) -> io::Result<(Rc<Self>, Listeners)> {
         let tls = shared.resolved.tls.current();
-        let config = quic::first_config(&shared.transports, &tls, shared.resolved.listen);
-        let endpoint = quic::endpoint(sockets.udp, config)?;
+        let endpoint = shared.transports.endpoint(sockets.udp, &tls, shared.resolved.listen.ip())?;
         let tcp = TcpListener::from_std(sockets.tcp)?;
         let worker = Self {
             index,

@@ -530,14 +530,15 @@ fn settle(shared: &Shared, pending: Pending, outcome: Result<Placed, PublishErro
 fn number(pending: &mut Pending, identity: &mut Identity) {
     let Ok(header) = BatchHeader::parse(&pending.bytes) else { return };
     let producer = Numbered { id: identity.id, epoch: identity.epoch, sequence: identity.next };
-    pending.bytes = renumber(&pending.bytes, producer);
+    pending.bytes = renumber(std::mem::take(&mut pending.bytes), producer);
     pending.is_numbered = true;
     identity.next =
         ((i64::from(identity.next) + i64::from(header.span())) % (i64::from(i32::MAX) + 1)) as i32;
 }
 
-fn renumber(batch: &Bytes, producer: Numbered) -> Bytes {
-    let mut bytes = match batch.clone().try_into_mut() {
+/// In place, if nobody else holds the bytes.
+fn renumber(batch: Bytes, producer: Numbered) -> Bytes {
+    let mut bytes = match batch.try_into_mut() {
         Ok(own) => own,
         Err(shared) => BytesMut::from(&shared[..]),
     };
@@ -559,3 +560,59 @@ const CRC_AT: usize = 17;
 const CHECKED_AT: usize = 21;
 /// Where the producer's id, epoch and sequence lie.
 const PRODUCER_AT: usize = 43;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use trifid_stream_model::batch::{BuildOptions, RecordData, validate};
+
+    use super::*;
+
+    fn built(values: &[Vec<u8>], producer: Option<Numbered>) -> Bytes {
+        let mut builder = BatchBuilder::new(BuildOptions::default());
+        for value in values {
+            builder
+                .append(&RecordData { timestamp: 7, value: Some(value), ..RecordData::default() })
+                .unwrap();
+        }
+        builder.finish(producer).unwrap().unwrap()
+    }
+
+    #[test]
+    fn numbers_go_on_at_zero_after_the_last() {
+        let bytes = built(&[vec![1], vec![2], vec![3]], None);
+        let (outcome, _) = watch::channel(None);
+        let mut pending =
+            Pending { size: 1, since: Instant::now(), outcome, is_numbered: false, is_own: true, bytes };
+        let mut identity = Identity { id: 5, epoch: 0, next: i32::MAX - 1 };
+        number(&mut pending, &mut identity);
+        assert_eq!(identity.next, 1);
+        assert_eq!(validate(&pending.bytes).unwrap().base_sequence, i32::MAX - 1);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// A batch that is numbered afterwards is the batch that was numbered from the start, also anew.
+        #[test]
+        fn numbering_is_what_the_builder_does(
+            values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 1..10),
+            id in 0i64..,
+            epoch in 0i16..,
+            sequence in 0i32..,
+            is_held: bool,
+        ) {
+            let producer = Numbered { id, epoch, sequence };
+            let plain = built(&values, None);
+            // Somebody else may hold the bytes: those are then left alone.
+            let held = is_held.then(|| plain.clone());
+            let numbered = renumber(plain, producer);
+            prop_assert_eq!(&numbered, &built(&values, Some(producer)));
+            if let Some(held) = held {
+                prop_assert_eq!(held, built(&values, None));
+            }
+            let again = Numbered { sequence: 0, ..producer };
+            prop_assert_eq!(renumber(numbered, again), built(&values, Some(again)));
+        }
+    }
+}

@@ -5,6 +5,7 @@
 mod caching;
 mod corpus;
 mod drain;
+mod durable;
 mod groups;
 mod harness;
 mod hostile;
