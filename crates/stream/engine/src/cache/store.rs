@@ -384,16 +384,20 @@ impl Cache {
         let mut journal = journal.lock();
         self.happen(&mut journal, &mut wakers);
         let results: Vec<_> = ops.iter().map(|op| self.plan(&journal, &mut plan, op, now_ms)).collect();
-        // A removal of what is not there waits for whatever removed it.
-        let published = match plan.writes.is_empty() {
-            true => Ok((0, journal.last_ack())),
-            false => journal.publish(plan.writes, now_ms).map_err(|error| refused(&error)),
+        let published = match (plan.writes.is_empty(), plan.waits) {
+            (true, false) => Ok((0, None)),
+            (true, true) => Ok((0, Some(journal.last_ack()))),
+            (false, _) => {
+                let published = journal.publish(plan.writes, now_ms);
+                published.map(|(first, ack)| (first, Some(ack))).map_err(|error| refused(&error))
+            }
         };
         drop(journal);
         wakers.into_iter().for_each(std::task::Waker::wake);
         let (first, ack) = published?;
         let results = results.into_iter().map(|result| result.map(|planned| planned.done(first))).collect();
-        Ok(Batch { results, ack: WriteAck::new(self.clone(), ack) })
+        let ack = ack.map_or_else(WriteAck::ready, |ack| WriteAck::new(self.clone(), ack));
+        Ok(Batch { results, ack })
     }
 
     fn plan(&self, journal: &Journal, plan: &mut Plan, op: &Op, now_ms: i64) -> Result<Planned, CacheError> {
@@ -420,6 +424,8 @@ impl Cache {
         self.check_expected(expect, revision)?;
         let Some(kind) = self.kind_of(op, now_ms) else { return Ok(Planned::Nothing) };
         if kind == ChangeKind::Deleted && revision == 0 && !journal.is_owed(key) {
+            // Whatever removes it may not count yet.
+            plan.waits |= journal.tentative(key).is_some();
             return Ok(Planned::Nothing);
         }
         let kept = self.part(hash).lock().kept_key(hash, key);
@@ -449,6 +455,16 @@ impl Cache {
         let mut wakers = Wakers::new();
         self.happen(&mut journal.lock(), &mut wakers);
         wakers.into_iter().for_each(std::task::Waker::wake);
+    }
+
+    /// Until what is pending counts.
+    #[cfg(test)]
+    pub(super) fn wait(&self) {
+        if let Some(journal) = &self.journal {
+            let last = journal.lock().last_ack();
+            assert_eq!(last.wait(), Ok(()));
+            self.settle();
+        }
     }
 
     fn expire_durably(&self, journal: &mut Journal, now_ms: i64) {
@@ -628,6 +644,8 @@ impl Cache {
 #[derive(Default)]
 struct Plan {
     writes: SmallVec<[Write; 1]>,
+    /// What is answered depends on changes that are pending.
+    waits: bool,
     /// Whether a key will be there that the batch has written already.
     there: HashMap<Bytes, bool, foldhash::fast::RandomState>,
 }

@@ -141,11 +141,11 @@ fn conversation(durability: Durability) -> Vec<String> {
     heard
 }
 
-/// Ticks until what was written in the background counts: the removal of nothing waits for all before it.
+/// Ticks until what was written in the background counts.
 fn settle_ticks(rig: &Rig, cache: &Arc<Cache>, until: impl Fn() -> bool) -> Option<String> {
     for _ in 0..10 {
         rig.pass(Duration::ZERO);
-        cache.delete(&bytes("no such key"), Expect::Any).unwrap().ack.wait().unwrap();
+        cache.wait();
         if until() && cache.stats().pending == 0 {
             return None;
         }
@@ -450,6 +450,12 @@ fn pending_writes_are_expected_and_not_read() {
     let gone = cache.delete(&key, Expect::Revision(second.revision)).unwrap();
     let nothing = cache.delete(&key, Expect::Any).unwrap();
     assert_eq!((nothing.revision, nothing.ack.is_ready()), (0, false), "it waits for what removed the entry");
+    let reads = cache.batch(&[Op::Get { key: key.clone() }]).unwrap();
+    assert_eq!(
+        (reads.results, reads.ack.is_ready()),
+        (vec![Ok(Done::Missing)], true),
+        "reading waits for nothing"
+    );
     let third = cache.put(&key, &bytes("3"), Ttl::Default, Expect::Absent).unwrap();
     assert_eq!((value(&cache, "k"), cache.stats().pending), (None, 4));
     *gate.0.lock() = true;
@@ -679,4 +685,65 @@ fn many_changes_of_few_keys_take_little_room() {
     drop(cache);
     let rig = rig.reopen(|disk| disk.power_cut(9));
     assert_eq!(there(&again(&rig)), wanted);
+}
+
+/// Writers, readers, a watch and the tick at once: revisions rise as they are told, compare-and-set counts every
+/// success once, and nothing waits for itself.
+#[test]
+fn several_threads_agree() {
+    for durability in [Durability::Memory, ON_COMMIT] {
+        let rig = &Rig::on_disk();
+        let cache = make(rig, spec(durability, 64 << 10));
+        put(&cache, "counter", "0");
+        let mut watch = cache.watch(Filter::Key(bytes("counter"))).unwrap();
+        const EACH: u32 = 100;
+        let done = std::sync::atomic::AtomicUsize::new(0);
+        let is_done = || done.load(std::sync::atomic::Ordering::SeqCst) == 3;
+        let (cache, done) = (&cache, &done);
+        let told = std::thread::scope(|scope| {
+            for who in 0..3 {
+                scope.spawn(move || {
+                    for n in 0..EACH {
+                        _ = put(cache, &format!("{who} {n}"), &"x".repeat(500));
+                        // Adds one, whoever else does meanwhile.
+                        loop {
+                            let Some(found) = cache.get(b"counter") else {
+                                panic!("what is read all the time stays")
+                            };
+                            let next = std::str::from_utf8(&found.value).unwrap().parse::<u32>().unwrap() + 1;
+                            let expect = Expect::Revision(found.revision);
+                            let written =
+                                cache.put(&bytes("counter"), &bytes(&next.to_string()), Ttl::Default, expect);
+                            match written {
+                                Ok(written) => break written.ack.wait().unwrap(),
+                                Err(error) => assert!(matches!(error, CacheError::Conflict { .. })),
+                            }
+                        }
+                    }
+                    done.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                });
+            }
+            let mut told = Vec::new();
+            while !is_done() {
+                rig.pass(Duration::ZERO);
+                told.extend(hear(&mut watch, 100));
+                std::thread::yield_now();
+            }
+            told
+        });
+        let mut told = told;
+        told.extend(hear(&mut watch, 100));
+        let mut last = None;
+        for event in told {
+            match event.strip_prefix("counter=").map(|count| count.parse::<u32>().unwrap()) {
+                // Every one of them, or the word that some are missing.
+                Some(count) => assert!(last.replace(count).is_none_or(|last| count == last + 1), "{count}"),
+                None if event == "resync" => last = None,
+                None => assert_eq!(event, "current"),
+            }
+        }
+        assert_eq!(last, Some(3 * EACH));
+        assert_eq!(value(cache, "counter"), Some((3 * EACH).to_string()));
+        assert!(cache.stats().evicted > 0);
+    }
 }

@@ -43,8 +43,10 @@ pub(super) struct Dead {
 pub(super) enum Fate {
     /// They are being published: up to here, done when this counts.
     Published { end: u64, ack: Ack },
-    /// They are not in the shard any more, up to here.
+    /// Retention took them, up to here.
     Lost { end: u64 },
+    /// There are none, up to here: compaction took them, or their stream is gone.
+    Vanished { end: u64 },
     /// The dead-letter stream does not take them, up to here, and never will.
     Refused { end: u64 },
     /// Not now: the disk is full, or too much is under way.
@@ -64,12 +66,14 @@ impl Dead {
         let entry = match self.shard.fetch(self.start, 1) {
             Ok(fetched) => match fetched.batches.into_iter().next() {
                 Some(entry) => entry,
-                None => return Fate::Lost { end: fetched.next.clamp(self.start + 1, self.range.end) },
+                None => return Fate::Vanished { end: fetched.next.clamp(self.start + 1, self.range.end) },
             },
             Err(FetchError::TooOld { first }) => {
                 return Fate::Lost { end: first.clamp(self.start + 1, self.range.end) };
             }
-            Err(FetchError::Gone | FetchError::InFuture { .. }) => return Fate::Lost { end: self.range.end },
+            Err(FetchError::Gone | FetchError::InFuture { .. }) => {
+                return Fate::Vanished { end: self.range.end };
+            }
             Err(error) => {
                 tracing::error!(stream = %self.stream, shard = self.number, offset = self.start, %error,
                     "a record that was delivered too often cannot be read");
@@ -77,12 +81,12 @@ impl Dead {
             }
         };
         if entry.base > self.start {
-            return Fate::Lost { end: entry.base.min(self.range.end) };
+            return Fate::Vanished { end: entry.base.min(self.range.end) };
         }
         let end = entry.end.min(self.range.end);
         match self.send(&entry.bytes, end, to, group, now_ms) {
             Ok(Some(ack)) => Fate::Published { end, ack },
-            Ok(None) => Fate::Lost { end },
+            Ok(None) => Fate::Vanished { end },
             Err(error @ (PublishError::TooLarge { .. } | PublishError::Invalid(_))) => {
                 tracing::error!(stream = %self.stream, shard = self.number, offset = self.start, %error,
                     "the dead-letter stream does not take a record, which is passed over");

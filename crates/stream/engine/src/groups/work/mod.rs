@@ -688,6 +688,10 @@ impl Inner {
                 place.window.left(start, end, None);
                 end
             }
+            Fate::Vanished { end } => {
+                place.window.left(start, end, None);
+                end
+            }
             Fate::Refused { end } => {
                 place.figures.passed_over += end - start;
                 place.window.left(start, end, None);
