@@ -209,7 +209,7 @@ impl From<Refusal> for PublishError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitFailure {
-    /// The disk is full; the batch is not in the stream and never will be.
+    /// The disk is full; the batch (of several, the last at least) is not in the stream and never will be.
     #[error("no space left on the disk")]
     NoSpace,
     /// The stream was deleted.
