@@ -138,8 +138,6 @@ impl Committer {
         self.due = later;
         let due: Vec<_> = due;
         let logs: Vec<_> = due.into_iter().map(|(_, log)| log).collect();
-        // What is written from here on is owed anew.
-        logs.iter().for_each(|log| log.owing.store(false, Ordering::Release));
         self.common.counters.flushes_periodic.fetch_add(logs.len() as u64, Ordering::Relaxed);
         self.flushers.beside(logs)
     }

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
@@ -33,8 +34,10 @@ impl Task {
     }
 }
 
-/// Flushes what was written so far while the writer goes on.
+/// Flushes what was written so far while the writer goes on. What is written from here on is owed anew; until here
+/// the log is not handed over again, so no more flushes wait than there are logs.
 fn flush_beside(log: &Shared) -> Result<(), Failure> {
+    log.owing.store(false, Ordering::Release);
     let begun = log.writer.lock().begin_flush();
     if let Some(flushing) = begun {
         flushing.run()?;

@@ -64,7 +64,7 @@ pub(crate) struct Shared {
     pub(crate) sink: Arc<dyn Sink>,
     /// On the committer's list.
     pub(crate) listed: AtomicBool,
-    /// On the committer's list of those to be flushed later.
+    /// A flush of what was written is on its way: due some time, or waiting for a helper.
     pub(crate) owing: AtomicBool,
     pub(crate) published: AtomicU64,
     pub(crate) counters: Counters,

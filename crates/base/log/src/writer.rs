@@ -364,6 +364,8 @@ impl Writer {
         self.flush()?;
         match create_segment(&self.home, self.next_header()) {
             Ok(active) => {
+                // The header of the new one was flushed too.
+                self.marks.flushes.fetch_add(1, Ordering::Relaxed);
                 self.segments.lock().push(active.segment.clone());
                 let sealed = std::mem::replace(&mut self.active, active);
                 (self.roll_warned, self.writes_ahead) = (false, true);

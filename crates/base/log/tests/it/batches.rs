@@ -77,6 +77,23 @@ fn what_is_no_record_batch_is_refused() {
 }
 
 #[test]
+fn flushes_are_counted_against_frames() {
+    let mut opened = open_stream(&SimDisk::new(), ahead()).unwrap();
+    write(&mut opened, 3, 10);
+    for serial in 0..40 {
+        let _ = opened.log.append_batch(record_batch(1, 10, serial), 1).unwrap();
+    }
+    opened.stepper.step();
+    let stats = opened.log.stats();
+    assert_eq!((stats.frames, stats.batches, stats.flushes), (43, 4, 4));
+    assert_eq!((stats.batch_classes[0], stats.batch_classes[5]), (3, 1));
+    opened.log.roll().unwrap();
+    assert_eq!(opened.log.stats().flushes, 5);
+    let dir = opened.dir.stats();
+    assert_eq!((dir.waves, dir.logs_written, dir.flushes_awaited, dir.flushes_periodic), (4, 4, 4, 0));
+}
+
+#[test]
 fn pages_begin_anywhere_and_end_where_they_are_told() {
     let mut opened = open(&SimDisk::new());
     write(&mut opened, 40, 900);
