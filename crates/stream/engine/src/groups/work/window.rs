@@ -235,8 +235,8 @@ impl Window {
         }
     }
 
-    /// What was delivered and is not done before `to` is gone from the shard. Answers how many offsets that
-    /// were.
+    /// What lies before `to` is gone from the shard. What a member holds of it may still be acknowledged; if
+    /// it is not, it is lost later. Answers how many offsets are lost now.
     pub(super) fn lose_before(&mut self, to: u64) -> u64 {
         let mut lost = 0;
         let to_cut = to.min(self.next);
@@ -244,7 +244,7 @@ impl Window {
         let starts: Vec<u64> = self.ranges.range(..to_cut).map(|(start, _)| *start).collect();
         for start in starts {
             if let Some(range) = self.ranges.get(&start)
-                && !matches!(range.state, State::Done | State::Leaving)
+                && matches!(range.state, State::Waiting { .. } | State::Dead { .. })
             {
                 lost += range.end - start;
                 self.change(start, |_| State::Done);

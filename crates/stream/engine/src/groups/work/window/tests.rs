@@ -151,8 +151,10 @@ impl Both {
                 let before = before.min(self.window.next() + 5);
                 let mut lost = before.saturating_sub(self.window.next());
                 self.oracle.each(0, before, |plain| {
-                    lost += u64::from(plain.state != State::Done);
-                    plain.state = State::Done;
+                    if matches!(plain.state, State::Waiting { .. } | State::Dead { .. }) {
+                        lost += 1;
+                        plain.state = State::Done;
+                    }
                 });
                 while (self.oracle.offsets.len() as u64) < before {
                     self.oracle.offsets.push(Plain { attempt: 0, state: State::Done });
