@@ -36,7 +36,7 @@ section! {
         /// What all requests that are being read may take together; beyond, connections wait.
         kafka_request_memory: Size = "64MiB",
         /// Requests of one connection in progress at a time; beyond, it is not read.
-        kafka_in_flight: NonZeroUsize = "64" in "requests",
+        kafka_in_flight: NonZeroUsize = "512" in "requests",
         /// What one answer to a fetch may hold, whatever the client asks.
         kafka_fetch_limit: Size = "16MiB",
         /// What unsent answers to fetches may take together, beyond which fetches get less.

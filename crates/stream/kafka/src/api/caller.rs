@@ -1,7 +1,8 @@
 //! A client that is known: its tenant, what it may do, and what it has at hand.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -155,6 +156,12 @@ pub(crate) async fn blocking<T: Send + 'static>(
         tracing::error!(%error, "work for a client of Kafka failed");
         ResponseError::UnknownServerError
     })
+}
+
+/// The first of each: who names one thing a thousand times is not answered a thousand times about it.
+pub(crate) fn distinct<T, K: Eq + Hash>(things: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    let mut seen = HashSet::with_capacity(things.len());
+    things.into_iter().filter(|thing| seen.insert(key(thing))).collect()
 }
 
 /// A text for an answer.

@@ -19,7 +19,7 @@ use kafka_protocol::protocol::StrBytes;
 use trifid_stream_engine::Stream;
 use uuid::Uuid;
 
-use super::caller::{Caller, blocking, name, text};
+use super::caller::{Caller, blocking, distinct, name, text};
 use super::table::APIS;
 use super::{Answer, codes, encode};
 use crate::limits::TOPICS_LISTED_MAX;
@@ -77,6 +77,7 @@ pub(crate) async fn metadata(caller: Rc<Caller>, request: MetadataRequest, versi
     let topics = match request.topics {
         Some(topics) if version > 0 || !topics.is_empty() => {
             let create = request.allow_auto_topic_creation && caller.may_write();
+            let topics = distinct(topics, |topic| (topic.name.clone(), topic.topic_id));
             let mut found = Vec::with_capacity(topics.len());
             for topic in topics {
                 found.push(one(&caller, topic, create).await);

@@ -24,7 +24,7 @@ use kafka_protocol::messages::{
 use trifid_stream_engine::groups::{Committed, MemberRef, OffsetCommit};
 use trifid_stream_model::names::{GroupName, StreamName};
 
-use super::caller::{Caller, name, shard, text};
+use super::caller::{Caller, distinct, name, shard, text};
 use super::codes;
 use super::members::group_name;
 
@@ -106,7 +106,8 @@ pub(crate) async fn fetch(
             Err(error) => OffsetFetchResponse::default().with_error_code(error.code()),
         };
     }
-    let groups = request.groups.into_iter().map(|group| {
+    let groups = distinct(request.groups, |group| (group.group_id.clone(), group.topics.is_none()));
+    let groups = groups.into_iter().map(|group| {
         let topics = group
             .topics
             .map(|topics| topics.into_iter().map(|topic| (topic.name, topic.partition_indexes)).collect());

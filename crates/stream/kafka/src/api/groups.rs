@@ -15,7 +15,7 @@ use kafka_protocol::messages::{
 use kafka_protocol::protocol::StrBytes;
 use trifid_stream_engine::groups::{GroupDescription, GroupListing, Protocol};
 
-use super::caller::{Caller, text};
+use super::caller::{Caller, distinct, text};
 use super::cluster::NODE;
 use super::codes;
 use super::members::group_name;
@@ -100,7 +100,8 @@ pub(crate) async fn describe(
         },
         Err(error) => dead(id, error.code()),
     };
-    DescribeGroupsResponse::default().with_groups(request.groups.into_iter().map(one).collect())
+    let groups = distinct(request.groups, GroupId::clone);
+    DescribeGroupsResponse::default().with_groups(groups.into_iter().map(one).collect())
 }
 
 fn dead(id: GroupId, code: i16) -> DescribedGroup {

@@ -3,6 +3,7 @@
 //! A topic is a stream, a partition is a shard. The replication factor is 1, or left to the broker; partitions are
 //! placed by nobody, as there is one broker.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use kafka_protocol::ResponseError;
@@ -29,10 +30,13 @@ pub(crate) async fn create(
     request: CreateTopicsRequest,
     version: i16,
 ) -> CreateTopicsResponse {
+    let mut times: HashMap<&str, usize> = HashMap::with_capacity(request.topics.len());
+    for topic in &request.topics {
+        *times.entry(&topic.name).or_default() += 1;
+    }
     let mut results = Vec::with_capacity(request.topics.len());
-    for (at, topic) in request.topics.iter().enumerate() {
-        let others = request.topics.iter().enumerate();
-        let is_twice = others.filter(|(other, one)| *other != at && one.name == topic.name).count() > 0;
+    for topic in &request.topics {
+        let is_twice = times.get(&**topic.name).is_some_and(|times| *times > 1);
         let made = match is_twice {
             true => Err(Refused::new(ResponseError::InvalidRequest, "the topic is named twice")),
             false => create_one(&caller, topic, request.validate_only).await,

@@ -156,6 +156,16 @@ fn a_topic_named_twice_is_made_not_once() {
 }
 
 #[test]
+fn a_topic_named_a_thousand_times_is_told_once() {
+    let harness = Harness::new();
+    harness.stream("orders", StreamSpec::memory(200));
+    let named = metadata_request::MetadataRequestTopic::default().with_name(Some(topic("orders")));
+    let request = MetadataRequest::default().with_topics(Some(vec![named; 1000]));
+    let metadata = harness.client().ask(12, &request);
+    assert_eq!((metadata.topics.len(), metadata.topics[0].partitions.len()), (1, 200));
+}
+
+#[test]
 fn topics_are_made_on_first_use_where_that_is_allowed() {
     let named = |name| metadata_request::MetadataRequestTopic::default().with_name(Some(topic(name)));
     let harness = Harness::new();
