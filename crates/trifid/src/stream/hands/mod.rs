@@ -12,6 +12,9 @@ use clap::Subcommand;
 
 use crate::cli::Common;
 
+/// Turns that tasks get at the end; a few are enough for a connection's last packet.
+const GOODBYE_TURNS: u32 = 16;
+
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -39,7 +42,7 @@ pub(crate) enum Command {
 pub(crate) fn run(common: &Common, command: &Command) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ran = runtime.block_on(async {
-        match command {
+        let ran = match command {
             Command::Create(arguments) => streams::create(common, arguments).await,
             Command::List(arguments) => streams::list(common, arguments).await,
             Command::Describe(arguments) => streams::describe(common, arguments).await,
@@ -48,7 +51,12 @@ pub(crate) fn run(common: &Common, command: &Command) -> anyhow::Result<()> {
             Command::Consume(arguments) => consume::run(common, arguments).await,
             Command::Group(command) => group::run(common, command).await,
             Command::Cache(command) => cache::run(common, command).await,
+        };
+        // Connections that were dropped say so from tasks of their own; a server that hears nothing keeps them.
+        for _ in 0..GOODBYE_TURNS {
+            tokio::task::yield_now().await;
         }
+        ran
     });
     // A thread that still reads standard input holds nothing back.
     runtime.shutdown_background();
