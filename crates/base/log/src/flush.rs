@@ -62,9 +62,23 @@ struct Done<'a> {
 
 impl Drop for Done<'_> {
     fn drop(&mut self) {
-        let panicked = || Failure::new("flushing", "log", io::Error::other("the flush panicked"));
         self.wave.arrive(self.result.take().unwrap_or_else(|| Err(panicked())));
     }
+}
+
+/// Nobody waits for a flush beside the committer, so a panic in it would go unheard.
+struct ToldWhenPanicking<'a>(&'a Shared);
+
+impl Drop for ToldWhenPanicking<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            (self.0.on_failure)(panicked());
+        }
+    }
+}
+
+fn panicked() -> Failure {
+    Failure::new("flushing", "log", io::Error::other("the flush panicked"))
 }
 
 #[derive(Default)]
@@ -113,9 +127,12 @@ impl Board {
             match job {
                 Job::Awaited(wave, task, log) => take_part(&wave, task, &log),
                 Job::Beside(log) => {
+                    let told = ToldWhenPanicking(&log);
                     let flushed = flush_beside(&log);
+                    drop(told);
                     self.state.lock().beside_running -= 1;
-                    self.posted.notify_one();
+                    // All: some wait for their turn, and some, when it is closing, for the last to be taken.
+                    self.posted.notify_all();
                     if let Err(failure) = flushed {
                         (log.on_failure)(failure);
                     }

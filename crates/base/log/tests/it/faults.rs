@@ -267,6 +267,27 @@ fn a_flush_that_fails_side_by_side_refuses_the_waiters_of_its_wave() {
 }
 
 #[test]
+fn a_disk_that_panics_beside_the_committer_ends_the_process() {
+    let disk = SimDisk::new();
+    let (mut options, _) = counting_failures();
+    let (told, ended) = std::sync::mpsc::channel();
+    options.on_fatal = Arc::new(move |failure| told.send(failure.to_string()).unwrap());
+    let dir = DataDir::open(Arc::new(disk.clone()), options).unwrap();
+    let durability = Durability::Periodic { interval: std::time::Duration::ZERO };
+    let settings = LogOptions { durability, ..LogOptions::default() };
+    let log = dir.recover_with(LOG, settings, ReplayFrom::Start, &mut ()).unwrap().0.start(Arc::new(()));
+    disk.on_op(|op| {
+        assert!(op.kind != OpKind::SyncData, "a bug in a disk");
+        None
+    });
+    let _ = log.append(&[b"x"]).unwrap();
+    assert_eq!(ended.recv().unwrap(), "flushing log failed");
+    while log.append(&[b"y"]).is_ok() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn a_periodic_flush_that_fails_ends_the_process() {
     let disk = SimDisk::new();
     let (options, failures) = counting_failures();
