@@ -75,9 +75,13 @@ impl Started {
         }
     }
 
-    /// Whether the next request may be begun before this one is answered.
+    /// Whether the next request may be begun before this one is answered. Records that were fetched count as memory only
+    /// once they are on their way, so they go first.
     pub(crate) fn lets_others_begin(&self) -> bool {
-        matches!(self, Self::Ready(_) | Self::Producing(_))
+        match self {
+            Self::Ready(Some(Answer::Fetched(_))) | Self::Later(_) | Self::Postponed(_) => false,
+            Self::Ready(_) | Self::Producing(_) => true,
+        }
     }
 
     /// Whether nothing is lost without it when the client is gone.

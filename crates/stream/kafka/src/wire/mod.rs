@@ -40,3 +40,6 @@ pub(crate) enum Malformed {
     #[error("the body cannot be read")]
     Body,
 }
+
+#[cfg(test)]
+mod tests;
