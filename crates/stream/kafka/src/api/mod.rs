@@ -75,12 +75,18 @@ impl Started {
         }
     }
 
-    /// Whether the next request may be begun before this one is answered. Records that were fetched count as memory only
-    /// once they are on their way, so they go first.
+    /// Whether the next request may be begun before this one is answered.
     pub(crate) fn lets_others_begin(&self) -> bool {
         match self {
-            Self::Ready(Some(Answer::Fetched(_))) | Self::Later(_) | Self::Postponed(_) => false,
-            Self::Ready(_) | Self::Producing(_) => true,
+            Self::Producing(_) | Self::Ready(None) => true,
+            Self::Later(_) | Self::Postponed(_) => false,
+            Self::Ready(Some(answer)) => match answer {
+                Answer::Frame(_) | Answer::Produced(_) | Answer::Nothing => true,
+                // Records that were fetched count as memory only once they are on their way.
+                Answer::Fetched(_) => false,
+                // Nothing comes after the end.
+                Answer::Last(..) | Answer::End(_) => false,
+            },
         }
     }
 

@@ -182,6 +182,21 @@ fn a_drain_lets_go_of_those_who_wait() {
 }
 
 #[test]
+fn what_came_before_the_end_is_answered_and_what_comes_after_is_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let harness = Harness::on(folder.path());
+    harness.stream("orders", StreamSpec::default());
+    let mut client = harness.client();
+    let request = |at| frame(0, 9, at, &produce_request("orders", 0, batch(&["one"]), -1));
+    let unknown = [0, 0, 0, 11, 0x7f, 0, 0, 0, 0, 0, 0, 9, 0, 1, b'x'];
+    client.stream.write_all(&[&request(1), &unknown[..], &request(2)].concat()).unwrap();
+    let response = client.receive::<ProduceRequest>(9, 1);
+    assert_eq!(response.responses[0].partition_responses[0].error_code, 0);
+    assert!(client.is_closed());
+    assert_eq!(harness.client().produce("orders", &["next"]), (0, 1));
+}
+
+#[test]
 fn a_backlog_of_its_own_is_waited_for_and_not_refused() {
     let folder = tempfile::tempdir().unwrap();
     let harness = Harness::durable(folder.path(), |_, engine| {
