@@ -45,7 +45,7 @@ section! {
         quic_window: Size = "4MiB",
         /// How long a client may take over its handshake and its greeting.
         handshake_timeout: Span = "10s",
-        /// How long a connection may be silent; a third of it later a sign of life is asked for.
+        /// How long a connection may be silent: clients give a sign of life three times in this time.
         idle_timeout: Span = "30s",
         /// How long a client may leave unread what is sent to it.
         write_timeout: Span = "30s",

@@ -54,6 +54,7 @@ struct Source {
     subscription: u32,
     shard: u32,
     reading: Reading,
+    is_parked: bool,
 }
 
 type Page = (Cursor, Result<Step, FetchError>);
@@ -85,7 +86,8 @@ impl Sources {
         let Some(subscription) = self.subscriptions.get_mut(&id) else { return };
         subscription.credit = subscription.credit.saturating_add(signed(bytes));
         for number in subscription.parked.drain(..) {
-            if let Some(source) = self.cursors.get(number as usize) {
+            if let Some(source) = self.cursors.get_mut(number as usize) {
+                source.is_parked = false;
                 source.seat.wake();
             }
         }
@@ -108,7 +110,13 @@ impl Sources {
         let entry = self.cursors.vacant_entry();
         // The number of cursors is bounded far below.
         let number = u32::try_from(entry.key()).unwrap_or(u32::MAX);
-        entry.insert(Source { seat: self.ready.seat(number), subscription, shard, reading });
+        entry.insert(Source {
+            seat: self.ready.seat(number),
+            subscription,
+            shard,
+            reading,
+            is_parked: false,
+        });
         number
     }
 
@@ -133,11 +141,20 @@ impl Sources {
 
     fn disk_read_ended(&mut self) {
         self.disk_reads = self.disk_reads.saturating_sub(1);
-        while let Some(number) = self.queued.pop_front() {
+    }
+
+    /// Wakes a cursor that waits for the disk, if there is one and another may read. It may turn out to have
+    /// no credit: then the next one is asked for.
+    fn wake_queued(&mut self) -> bool {
+        while self.disk_reads < DISK_READS_MAX
+            && let Some(number) = self.queued.pop_front()
+        {
             if let Some(source) = self.cursors.get(number as usize) {
-                return source.seat.wake();
+                source.seat.wake();
+                return true;
             }
         }
+        false
     }
 }
 
@@ -211,6 +228,7 @@ impl Serving {
         while out.outbox.len() < mark {
             match self.sources.ready.next() {
                 Some(number) => self.turn(number, mark - out.outbox.len(), out),
+                None if self.sources.wake_queued() => {}
                 None if self.sources.ready.wait(cx.waker()) => {}
                 None => return,
             }
@@ -223,7 +241,10 @@ impl Serving {
         source.seat.taken();
         let Some(subscription) = self.sources.subscriptions.get_mut(&source.subscription) else { return };
         if subscription.credit <= 0 {
-            return subscription.parked.push(number);
+            if !std::mem::replace(&mut source.is_parked, true) {
+                subscription.parked.push(number);
+            }
+            return;
         }
         let credit = usize::try_from(subscription.credit).unwrap_or(usize::MAX);
         let max_bytes = subscription.frame_bytes.min(room).min(credit);

@@ -125,3 +125,47 @@ fn a_draining_broker_says_so() {
         assert_eq!(refused.unwrap_err().code(), Some(Code::ShuttingDown));
     });
 }
+
+/// Many that lag behind share the few reads of the disk that a connection may have at a time; those without
+/// credit stand in nobody's way.
+#[test]
+fn many_lagging_subscriptions_take_turns_at_the_disk() {
+    use trifid_stream_client::{Policy, StreamName};
+    use trifid_stream_model::frame::{Reply, request};
+
+    let folder = tempfile::tempdir().unwrap();
+    let house = house(folder.path());
+    on_runtime(async {
+        let client = house.client("tls").await;
+        client.create_stream("crowd", spec(Durability::OnCommit)).await.unwrap();
+        fill(&client, "crowd", 0, 1000).await;
+        let mut raw = crate::raw::Raw::connect(&house, "tls").await;
+        raw.greet().await;
+        let subscribe = |credit_bytes| request::Subscribe {
+            stream: StreamName::new("crowd").unwrap(),
+            shard: None,
+            start: Start::Earliest,
+            resume: Vec::new(),
+            policy: Policy::Block,
+            budget_bytes: 1 << 20,
+            credit_bytes,
+            max_frame_bytes: 64 << 10,
+        };
+        // A few bytes of credit get one page each, and then no more.
+        for _ in 0..20 {
+            raw.send(subscribe(1)).await;
+        }
+        let whole = raw.send(subscribe(u64::MAX)).await;
+        let mut ends = [0u64; 2];
+        while ends != [500, 500] {
+            let (id, reply) = raw.read().await.unwrap();
+            if let Reply::Batch(batch) = reply
+                && id == whole
+            {
+                let last = trifid_stream_model::batch::split(&batch.batches).last().unwrap().unwrap();
+                let header = trifid_stream_model::batch::validate(&last).unwrap();
+                ends[batch.shard as usize] = u64::try_from(header.next_offset()).unwrap();
+            }
+        }
+    });
+}

@@ -27,7 +27,7 @@ async fn offsets(subscription: &mut Subscription, count: usize) -> Vec<u64> {
     while offsets.len() < count {
         match subscription.next().await.unwrap() {
             Event::Batch(batch) => {
-                offsets.extend(batch.records().unwrap().iter().map(|record| record.offset))
+                offsets.extend(batch.records().unwrap().iter().map(|record| record.offset));
             }
             Event::Lost { from, to, .. } => panic!("{from}..{to} are lost"),
         }
