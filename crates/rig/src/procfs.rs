@@ -81,6 +81,12 @@ pub(crate) fn reset_peak(pid: u32) -> io::Result<()> {
     fs::write(format!("/proc/{pid}/clear_refs"), "5")
 }
 
+/// Bytes that a process has read from files and sockets since it began, from the page cache or not (proc(5), `rchar`).
+pub(crate) fn read_bytes(pid: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/io"))?;
+    parse_rchar(&text).ok_or_else(|| odd("io"))
+}
+
 /// The processor's name, as the kernel prints it.
 pub(crate) fn processor() -> Option<String> {
     parse_processor(&fs::read_to_string("/proc/cpuinfo").ok()?)
@@ -118,6 +124,10 @@ fn parse_kib(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
+fn parse_rchar(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("rchar:"))?.trim().parse().ok()
+}
+
 fn parse_processor(text: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
@@ -153,6 +163,8 @@ mod tests {
         assert_eq!(parse_kib(status, "VmRSS:"), Some(11264));
         assert_eq!(parse_kib(status, "VmHWM:"), Some(9999));
         assert_eq!(parse_kib("VmRSS:\t12 MB\n", "VmRSS:"), None);
+        assert_eq!(parse_rchar("rchar: 17\nwchar: 4\n"), Some(17));
+        assert_eq!(parse_rchar("wchar: 4\n"), None);
         assert_eq!(
             parse_processor("processor\t: 0\nmodel name\t: Some CPU 3\n").as_deref(),
             Some("Some CPU 3")

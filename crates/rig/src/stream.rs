@@ -66,11 +66,11 @@ const LIMIT: &str = "limit";
 pub(crate) const CELLS: [&str; 11] =
     [COMMIT, MEMORY, FANOUT, IDLE, CACHE, LATENCY, RECOVERY, LIMIT, RAMP, BATCHES, SIZES];
 
-/// Those of a quick run: everything that has a target, and batches.
+/// Those of a quick run: everything that has a target, and caches.
 const QUICK: [&str; 7] = [COMMIT, MEMORY, FANOUT, IDLE, RECOVERY, LIMIT, CACHE];
 
 /// Rounds and seconds of a window: there are many cells.
-pub(crate) const PACING: Pacing = Pacing { full: (5, 1.0), quick: (3, 0.25), smoke: (1, 0.05) };
+pub(crate) const PACING: Pacing = Pacing { full: (5, 1.0), quick: (2, 0.2), smoke: (1, 0.05) };
 
 /// Runs the suite.
 pub(crate) fn run(bench: &mut Bench<'_>) -> Result<Findings, Error> {

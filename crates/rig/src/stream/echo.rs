@@ -27,6 +27,8 @@ use crate::server::LISTENING;
 
 /// Bytes asked for by one read.
 const READ_BYTES: usize = 256 << 10;
+/// Bytes of the journal: more than any wave has.
+const JOURNAL_BYTES: usize = 64 << 20;
 
 /// Serves until the process ends.
 pub(crate) fn run(args: &EchoArgs) -> Result<(), Error> {
@@ -92,7 +94,8 @@ struct Answers {
 
 impl Answers {
     fn new(mode: EchoMode, journal: Option<&Path>) -> Result<Self, Error> {
-        Ok(Answers { mode, journal: journal.map(Journal::open).transpose()? })
+        let journal = journal.map(|path| Journal::prewritten(path, JOURNAL_BYTES)).transpose()?;
+        Ok(Answers { mode, journal })
     }
 
     async fn serve(
