@@ -1,5 +1,6 @@
 //! ListOffsets and OffsetForLeaderEpoch: where a partition begins and ends, and where a time lies in it.
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -139,36 +140,65 @@ fn found_at(found: Found, epoch: i32) -> Place {
     }
 }
 
-/// Answers where an epoch ended, by which a consumer finds out whether the log was cut behind its back (KIP-320).
+/// Answers where an epoch ended, by which a consumer finds out whether the log was cut behind its back (KIP-320): a
+/// stream that is flushed now and then can lose its end with the power.
 pub(crate) async fn for_epoch(
     caller: Rc<Caller>,
     request: OffsetForLeaderEpochRequest,
     _: i16,
 ) -> OffsetForLeaderEpochResponse {
-    let topic = |topic: kafka_protocol::messages::offset_for_leader_epoch_request::OffsetForLeaderTopic| {
-        let partitions =
-            topic.partitions.iter().map(|wanted| epoch_end(&caller, &topic.topic, wanted)).collect();
-        OffsetForLeaderTopicResult::default().with_topic(topic.topic).with_partitions(partitions)
-    };
-    OffsetForLeaderEpochResponse::default().with_topics(request.topics.into_iter().map(topic).collect())
+    let mut topics = Vec::with_capacity(request.topics.len());
+    for topic in request.topics {
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for wanted in &topic.partitions {
+            let response = EpochEndOffset::default().with_partition(wanted.partition);
+            partitions.push(match epoch_end(&caller, &topic.topic, wanted).await {
+                Ok((epoch, end)) => response.with_leader_epoch(epoch).with_end_offset(end),
+                Err(error) => {
+                    response.with_error_code(error.code()).with_leader_epoch(-1).with_end_offset(-1)
+                }
+            });
+        }
+        topics
+            .push(OffsetForLeaderTopicResult::default().with_topic(topic.topic).with_partitions(partitions));
+    }
+    OffsetForLeaderEpochResponse::default().with_topics(topics)
 }
 
-fn epoch_end(caller: &Caller, topic: &TopicName, wanted: &OffsetForLeaderPartition) -> EpochEndOffset {
-    let response = EpochEndOffset::default().with_partition(wanted.partition);
-    let shard = caller.shard(topic, wanted.partition);
-    let found = shard.and_then(|shard| {
-        check_epoch(&shard, wanted.current_leader_epoch)?;
-        Ok(shard)
-    });
-    match found {
-        // Offsets that were readable once are never taken back: no epoch ended before today's end.
-        Ok(shard) if i64::from(wanted.leader_epoch) <= i64::from(shard.epoch()) => {
-            response.with_leader_epoch(wanted.leader_epoch).with_end_offset(signed(shard.end_offset()))
+async fn epoch_end(
+    caller: &Caller,
+    topic: &TopicName,
+    wanted: &OffsetForLeaderPartition,
+) -> Result<(i32, i64), ResponseError> {
+    let shard = caller.shard(topic, wanted.partition)?;
+    check_epoch(&shard, wanted.current_leader_epoch)?;
+    let Ok(epoch) = u32::try_from(wanted.leader_epoch) else { return Ok((-1, -1)) };
+    match epoch.cmp(&shard.epoch()) {
+        Ordering::Equal => Ok((wanted.leader_epoch, signed(shard.end_offset()))),
+        // One that is yet to come.
+        Ordering::Greater => Ok((-1, -1)),
+        Ordering::Less => {
+            let end = blocking(move || first_after(&shard, epoch)).await?;
+            Ok((wanted.leader_epoch, signed(end.map_err(|error| codes::fetch(&error))?)))
         }
-        // An epoch that is yet to come.
-        Ok(_) => response.with_leader_epoch(-1).with_end_offset(-1),
-        Err(error) => response.with_error_code(error.code()).with_leader_epoch(-1).with_end_offset(-1),
     }
+}
+
+/// The first offset whose batch was written in a later epoch. Epochs ascend with offsets, so some twenty batches are
+/// looked at.
+fn first_after(shard: &Shard, epoch: u32) -> Result<u64, FetchError> {
+    let (mut low, mut high) = (shard.start_offset(), shard.end_offset());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match shard.fetch(middle, 1)?.batches.first() {
+            Some(entry) if entry.epoch <= epoch => low = entry.end,
+            // The batch may begin before the middle, and the answer with it.
+            Some(entry) if entry.base <= middle => high = entry.base.max(low),
+            // Compaction left nothing between the middle and the batch.
+            Some(_) | None => high = middle,
+        }
+    }
+    Ok(low)
 }
 
 fn signed(offset: u64) -> i64 {

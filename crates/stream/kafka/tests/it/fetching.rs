@@ -193,3 +193,35 @@ fn an_epoch_ends_where_the_shard_does() {
     assert_eq!(end(epoch), (0, epoch, 3));
     assert_eq!(end(epoch + 1), (0, -1, -1));
 }
+
+#[test]
+fn an_epoch_before_a_restart_ends_where_the_next_begins() {
+    use offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
+    let folder = tempfile::tempdir().unwrap();
+    let mut epochs = Vec::new();
+    for round in 0..4 {
+        let harness = Harness::on(folder.path());
+        if round == 0 {
+            harness.stream("orders", StreamSpec::default());
+        }
+        let mut client = harness.client();
+        for _ in 0..=round {
+            assert_eq!(client.produce("orders", &["a", "b", "c"]).0, 0);
+        }
+        epochs.push(
+            client.ask(9, &MetadataRequest::default().with_topics(None)).topics[0].partitions[0].leader_epoch,
+        );
+    }
+    let harness = Harness::on(folder.path());
+    let mut client = harness.client();
+    let partition =
+        |epoch| OffsetForLeaderPartition::default().with_leader_epoch(epoch).with_current_leader_epoch(-1);
+    let topic = OffsetForLeaderTopic::default()
+        .with_topic(topic("orders"))
+        .with_partitions(epochs.iter().map(|epoch| partition(*epoch)).collect());
+    let response = client.ask(4, &OffsetForLeaderEpochRequest::default().with_topics(vec![topic]));
+    let found: Vec<_> =
+        response.topics[0].partitions.iter().map(|part| (part.leader_epoch, part.end_offset)).collect();
+    let expected: Vec<_> = epochs.into_iter().zip([3, 9, 18, 30]).collect();
+    assert_eq!(found, expected);
+}
