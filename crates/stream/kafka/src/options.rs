@@ -85,7 +85,7 @@ pub enum OptionsError {
     },
 }
 
-/// Options that hold together, files read: what [`bind`](crate::bind) takes.
+/// Options that hold together, files read: what [`serve`](crate::serve) takes.
 #[derive(Debug)]
 pub struct Resolved {
     pub(crate) listen: SocketAddr,

@@ -150,3 +150,42 @@ pub(crate) fn commit_offsets(refusal: &CommitRefusal) -> ResponseError {
         CommitRefusal::Offsets(error) => group(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_by_itself_is_tried_again() {
+        let passing = [
+            publish(&PublishError::Overloaded { retry_after_ms: 5 }),
+            publish(&PublishError::NoSpace),
+            publish(&PublishError::ShuttingDown),
+            publish(&PublishError::Deleted),
+            commit(CommitFailure::NoSpace),
+            create(&CreateError::NoSpace),
+            create(&CreateError::ShuttingDown),
+            delete(&DeleteError::ShuttingDown),
+            classic(&ClassicError::NotAvailable),
+            group(&GroupError::Overloaded { retry_after_ms: 5 }),
+            group(&GroupError::ShuttingDown),
+        ];
+        assert!(passing.iter().all(ResponseError::is_retriable), "{passing:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_request_is_not() {
+        let lasting = [
+            publish(&PublishError::TooLarge { bytes: 2, limit: 1 }),
+            publish(&PublishError::Fenced { epoch: 1 }),
+            publish(&PublishError::Invalid(BatchError::Magic(1))),
+            publish(&PublishError::Invalid(BatchError::Control)),
+            create(&CreateError::Exists),
+            create(&CreateError::NoDirectory),
+            create(&CreateError::Reserved),
+            classic(&ClassicError::FencedInstanceId),
+            group(&GroupError::Unknown),
+        ];
+        assert!(!lasting.iter().any(ResponseError::is_retriable), "{lasting:?}");
+    }
+}
