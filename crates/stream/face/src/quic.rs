@@ -23,11 +23,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use quinn::congestion::CubicConfig;
-use quinn::crypto::HmacKey;
-use quinn::{AckFrequencyConfig, Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, VarInt};
-use quinn::{ServerConfig, TokioRuntime, TransportConfig};
+use quinn::{AckFrequencyConfig, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig, IdleTimeout};
+use quinn::{MtuDiscoveryConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt};
 use ring::hmac;
-use ring::rand::SystemRandom;
+use ring::rand::{SecureRandom as _, SystemRandom};
 use trifid_base_runtime::{Entropy as _, SystemEntropy};
 
 use crate::limits::{
@@ -65,9 +64,6 @@ pub(crate) struct Transports {
     loopback: Arc<TransportConfig>,
     elsewhere: Arc<TransportConfig>,
     is_segmented: bool,
-    /// A client whose address has changed may reach another worker, who can then tell it at once that its
-    /// connection is not known (RFC 9000 10.3), so that it makes a new one instead of waiting.
-    reset_key: Arc<dyn HmacKey>,
     /// Made of the certificate as last seen.
     greeting: ArcSwapOption<Greeting>,
 }
@@ -93,7 +89,6 @@ impl Transports {
             loopback: made(true),
             elsewhere: made(false),
             is_segmented: packets(resolved.listen.ip().is_loopback()).is_segmented,
-            reset_key: Arc::new(reset_key()),
             greeting: ArcSwapOption::empty(),
         }
     }
@@ -125,14 +120,21 @@ impl Transports {
         greeting
     }
 
-    /// A worker's endpoint.
+    /// A worker's endpoint. All of them, and those of the server's next life, share a reset key: a client
+    /// whose address has changed may reach another worker, and one whose server was killed a server that
+    /// knows nothing of it; both are told at once that their connection is not known (RFC 9000 10.3), and
+    /// make a new one instead of waiting.
     pub(crate) fn endpoint(
         &self,
+        worker: usize,
         socket: UdpSocket,
         tls: &Arc<Configs>,
         listen: IpAddr,
     ) -> io::Result<Endpoint> {
-        let mut config = EndpointConfig::new(Arc::clone(&self.reset_key));
+        let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &tls.secret)));
+        // Quinn's own would not do: an endpoint takes the ids of all others for forged, and answers them with silence.
+        let worker = u8::try_from(worker).unwrap_or(u8::MAX);
+        config.cid_generator(move || Box::new(Ids { worker }));
         // Without this clients would keep to Ethernet's packets.
         config.max_udp_payload_size(MTU_MAX).map_err(io::Error::other)?;
         let first = (*self.server_config(tls, listen)).clone();
@@ -140,14 +142,27 @@ impl Transports {
     }
 }
 
-/// Whoever guesses the key can end connections whose packets he sees. A system that has no chance to give yet
-/// gets a weaker key, and a server.
-fn reset_key() -> hmac::Key {
-    let random = SystemRandom::new();
-    hmac::Key::generate(hmac::HMAC_SHA256, &random).unwrap_or_else(|_| {
-        let bytes: Vec<u8> = (0..4).flat_map(|_| SystemEntropy.next_u64().to_le_bytes()).collect();
-        hmac::Key::new(hmac::HMAC_SHA256, &bytes)
-    })
+/// Connection ids of eight bytes: the worker, for whoever steers packets by it, and chance.
+struct Ids {
+    worker: u8,
+}
+
+impl ConnectionIdGenerator for Ids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let mut bytes = SystemEntropy.next_u64().to_le_bytes();
+        // A system that has no chance to give yet gets ids that can be guessed.
+        let _ = SystemRandom::new().fill(&mut bytes);
+        bytes[0] = self.worker;
+        ConnectionId::new(&bytes)
+    }
+
+    fn cid_len(&self) -> usize {
+        8
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Also where IPv4 comes in mapped into IPv6.
@@ -224,6 +239,14 @@ mod tests {
             assert_eq!(found, expected, "mtu {mtu}, gso {gso}, loopback {is_loopback}");
             assert!(!packets.is_segmented || u32::from(packets.most) * 10 < 65_535);
         }
+    }
+
+    #[test]
+    fn ids_tell_their_worker_and_differ() {
+        let mut ids = Ids { worker: 7 };
+        let (one, two) = (ids.generate_cid(), ids.generate_cid());
+        assert_eq!((one.len(), one[0], two[0]), (ids.cid_len(), 7, 7));
+        assert_ne!(one, two);
     }
 
     #[test]

@@ -20,6 +20,8 @@ use rustls::{CipherSuite, ServerConfig};
 use rustls_pki_types::pem::{self, PemObject as _};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+use ::ring::hmac;
+
 use crate::development::{self, DevelopmentError};
 
 /// The protocol's name in the TLS handshake.
@@ -81,6 +83,14 @@ impl Identity {
         Ok(Self { chain, key })
     }
 
+    /// Derived from the certificate's key, which it does not tell.
+    fn secret(&self) -> [u8; 32] {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.key.secret_der());
+        let mut secret = [0; 32];
+        secret.copy_from_slice(hmac::sign(&key, b"trifid-stream/1 secret").as_ref());
+        secret
+    }
+
     /// SHA-256 of the first certificate, in hexadecimal: what a client can be told to trust.
     pub(crate) fn fingerprint(&self) -> String {
         let first = self.chain.first().map(AsRef::as_ref).unwrap_or_default();
@@ -109,6 +119,8 @@ pub(crate) struct Configs {
     pub(crate) tcp: Arc<ServerConfig>,
     pub(crate) quic: Arc<QuicServerConfig>,
     pub(crate) fingerprint: String,
+    /// A secret that only who holds the certificate's key can know; the same after every start.
+    pub(crate) secret: [u8; 32],
 }
 
 impl Tls {
@@ -144,10 +156,10 @@ impl fmt::Debug for Configs {
 
 impl Configs {
     fn new(identity: Identity) -> Result<Self, TlsError> {
-        let fingerprint = identity.fingerprint();
+        let (fingerprint, secret) = (identity.fingerprint(), identity.secret());
         let tcp = config(identity)?;
         let quic = QuicServerConfig::try_from(quic_of(&tcp)).map_err(|_| TlsError::NoInitialCipher)?;
-        Ok(Self { tcp: Arc::new(tcp), quic: Arc::new(quic), fingerprint })
+        Ok(Self { tcp: Arc::new(tcp), quic: Arc::new(quic), fingerprint, secret })
     }
 }
 

@@ -58,7 +58,7 @@ impl Worker {
         shared: Arc<Shared>,
     ) -> io::Result<(Rc<Self>, Listeners)> {
         let tls = shared.resolved.tls.current();
-        let endpoint = shared.transports.endpoint(sockets.udp, &tls, shared.resolved.listen.ip())?;
+        let endpoint = shared.transports.endpoint(index, sockets.udp, &tls, shared.resolved.listen.ip())?;
         let tcp = TcpListener::from_std(sockets.tcp)?;
         let worker = Self {
             index,

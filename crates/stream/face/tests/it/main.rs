@@ -11,5 +11,6 @@ mod harness;
 mod hostile;
 mod publishing;
 mod raw;
+mod reset;
 mod subscribing;
 mod tokens;
