@@ -107,6 +107,20 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_lists_what_is_served() {
+        let documentation = include_str!("../../../../../docs/kafka.md");
+        let (_, section) = documentation.split_once("## APIs").unwrap();
+        let (section, _) = section.split_once("\n## ").unwrap();
+        for api in APIS {
+            let row = match api.oldest == api.newest {
+                true => format!("| {:?} | {} |", api.key, api.oldest),
+                false => format!("| {:?} | {}-{} |", api.key, api.oldest, api.newest),
+            };
+            assert!(section.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
     fn unknown_keys_are_found_nowhere() {
         assert!(find(999).is_none() && !has_flexible_head(999, 9));
         assert!(find(ApiKey::Fetch as i16).is_some_and(|api| api.serves(4) && !api.serves(3)));
