@@ -61,5 +61,5 @@ pub(crate) const BATCHES_UNDER_WAY_MAX: usize = 5;
 /// How long the task of a shard without work stays.
 pub(crate) const PUMP_IDLE: Duration = Duration::from_secs(10);
 
-/// Bytes that wait to be written to one byte stream before an unacknowledged publish waits.
-pub(crate) const QUEUED_BYTES_MAX: usize = 4 << 20;
+/// How long what is left may take to be written and received when a line ends, and a connection to be closed.
+pub(crate) const END_GRACE: Duration = Duration::from_secs(1);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::{Buf as _, Bytes, BytesMut};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::MissedTickBehavior;
 use trifid_stream_model::frame::{
     Ack, Capabilities, Decoder, Frame, Preface, Refusal, Reply, Request, publish_head, reply, request,
@@ -23,7 +23,7 @@ use trifid_stream_model::names::{CacheName, StreamName};
 
 use crate::error::{ConnectError, RequestError};
 use crate::inlet::{Inlet, Push};
-use crate::limits::{OPEN_BYTES, QUEUED_BYTES_MAX, READ_BYTES, SHARED_BYTES_LEAST, SLICES_MAX};
+use crate::limits::{END_GRACE, OPEN_BYTES, READ_BYTES, SHARED_BYTES_LEAST, SLICES_MAX};
 use crate::options::ClientOptions;
 use crate::transport::{Reader, Writer};
 
@@ -38,6 +38,8 @@ pub(crate) struct Line {
     queued: Notify,
     /// Something was written, or the line is over.
     written: Notify,
+    /// How far the line is from its end.
+    course: watch::Sender<Course>,
     pub(crate) welcome: reply::Welcome,
     /// Handles that this line was given.
     streams: Mutex<HashMap<StreamName, reply::Opened>>,
@@ -51,8 +53,9 @@ struct State {
     next_id: u32,
     waiting: HashMap<u32, oneshot::Sender<Answer>>,
     inlets: HashMap<u32, Arc<Inlet>>,
-    /// Bytes that are queued or being written.
-    bytes: usize,
+    /// Bytes that were queued, and those of them that were written, since the beginning.
+    queued_bytes: u64,
+    written_bytes: u64,
     is_over: bool,
     /// The broker is going away: what is under way is answered, nothing new is begun here.
     is_leaving: bool,
@@ -71,7 +74,7 @@ impl State {
     }
 
     fn put(&mut self, piece: &Bytes) {
-        self.bytes += piece.len();
+        self.queued_bytes += piece.len() as u64;
         if piece.len() < SHARED_BYTES_LEAST {
             self.open.extend_from_slice(piece);
         } else {
@@ -86,6 +89,18 @@ impl State {
             self.open.reserve(OPEN_BYTES);
         }
     }
+}
+
+/// How far a line is from its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Course {
+    Open,
+    /// Nothing new is taken; what was queued is still written.
+    Ending,
+    /// The broker says no more: it has read, and answered, all that it will.
+    Silent,
+    /// It is over.
+    Ended,
 }
 
 /// An answer that is on its way.
@@ -105,6 +120,7 @@ impl Line {
             state: Mutex::default(),
             queued: Notify::new(),
             written: Notify::new(),
+            course: watch::Sender::new(Course::Open),
             welcome,
             streams: Mutex::default(),
             caches: Mutex::default(),
@@ -161,7 +177,7 @@ impl Line {
         let id = state.id();
         let head = publish_head(id, handle, shard, 0, ack, batch.len());
         state.open.extend_from_slice(&head);
-        state.bytes += head.len();
+        state.queued_bytes += head.len() as u64;
         state.put(batch);
         if ack == Ack::One {
             state.waiting.insert(id, sender);
@@ -260,24 +276,34 @@ impl Line {
         let (waiting, inlets) = {
             let mut state = self.state.lock();
             state.is_over = true;
-            state.closed.clear();
-            state.open.clear();
             (std::mem::take(&mut state.waiting), std::mem::take(&mut state.inlets))
         };
         drop(waiting);
         inlets.values().for_each(|inlet| inlet.push(Push::Lost));
+        self.go_on(Course::Ending);
         self.queued.notify_one();
         self.written.notify_waiters();
     }
 
-    /// Waits while much is queued: for what no answer holds back.
-    pub(crate) async fn room(&self) {
+    fn go_on(&self, to: Course) {
+        self.course.send_if_modified(|course| std::mem::replace(course, to.max(*course)) < to);
+    }
+
+    /// Waits until what was queued before the end has been written and read, or will not be.
+    pub(crate) async fn ended(&self) {
+        let mut course = self.course.subscribe();
+        let _ = course.wait_for(|course| *course == Course::Ended).await;
+    }
+
+    /// Waits until everything that was queued so far has been written.
+    pub(crate) async fn drained(&self) {
+        let queued = self.state.lock().queued_bytes;
         loop {
             let mut written = std::pin::pin!(self.written.notified());
             written.as_mut().enable();
             {
                 let state = self.state.lock();
-                if state.is_over || state.bytes < QUEUED_BYTES_MAX {
+                if state.is_over || state.written_bytes >= queued {
                     return;
                 }
             }
@@ -310,6 +336,7 @@ impl Line {
             }
         }
         self.end();
+        self.go_on(Course::Silent);
     }
 
     /// Asks for a sign of life, and lets the broker hear one; answers whether the line is still there.
@@ -374,28 +401,47 @@ impl Line {
     }
 
     async fn write(self: Arc<Self>, mut writer: Writer) {
-        loop {
-            let chunks = {
-                let mut state = self.state.lock();
-                if state.is_over {
-                    break;
-                }
-                state.close();
-                std::mem::take(&mut state.closed)
-            };
-            if chunks.is_empty() {
-                self.queued.notified().await;
-                continue;
-            }
-            let bytes = chunks.iter().map(Bytes::len).sum::<usize>();
-            if write_all(&mut writer, chunks).await.is_err() {
-                break;
-            }
-            self.state.lock().bytes -= bytes;
-            self.written.notify_waiters();
+        let mut course = self.course.subscribe();
+        let abandoned = async {
+            let _ = course.wait_for(|course| *course >= Course::Ending).await;
+            tokio::time::sleep(END_GRACE).await;
+        };
+        tokio::select! {
+            () = async {
+                self.write_queued(&mut writer).await;
+                self.end();
+                let _ = self.course.subscribe().wait_for(|course| *course >= Course::Silent).await;
+            } => {}
+            // Nobody reads what is left any more.
+            () = abandoned => {}
         }
         self.end();
-        writer.finish().await;
+        self.go_on(Course::Ended);
+    }
+
+    /// Writes what is queued until the line ends, and says so to the other side.
+    async fn write_queued(&self, writer: &mut Writer) {
+        loop {
+            let (chunks, is_over) = {
+                let mut state = self.state.lock();
+                state.close();
+                (std::mem::take(&mut state.closed), state.is_over)
+            };
+            match chunks.is_empty() {
+                true if is_over => return writer.finish().await,
+                true => {
+                    self.queued.notified().await;
+                    continue;
+                }
+                false => {}
+            }
+            let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+            if write_all(writer, chunks).await.is_err() {
+                return;
+            }
+            self.state.lock().written_bytes += bytes;
+            self.written.notify_waiters();
+        }
     }
 }
 

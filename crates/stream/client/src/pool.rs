@@ -99,14 +99,20 @@ impl Pool {
     /// Ends all lines; there will be no others.
     pub(crate) async fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
+        let mut ending = Vec::new();
         for slot in &self.lines {
             if let Some(line) = slot.lock().await.take() {
                 line.end();
+                ending.push(line);
             }
+        }
+        for line in ending {
+            line.ended().await;
         }
         for path in &self.paths {
             path.lock().await.take();
         }
+        self.dialer.close().await;
     }
 }
 

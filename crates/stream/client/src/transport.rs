@@ -27,7 +27,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::address::{Address, Transport};
 use crate::limits::{
-    ACK_DELAY_MAX, ACK_EVERY_PACKETS, ADDRESS_LEAD, ADDRESSES_TRIED_MAX, BLACK_HOLE_COOLDOWN,
+    ACK_DELAY_MAX, ACK_EVERY_PACKETS, ADDRESS_LEAD, ADDRESSES_TRIED_MAX, BLACK_HOLE_COOLDOWN, END_GRACE,
     MTU_DISCOVERED_MAX, MTU_LEAST, MTU_LOOPBACK, MTU_MAX, QUIC_LEAD, QUIC_WINDOW_BYTES, READ_BYTES,
     UDP_BUFFER_BYTES,
 };
@@ -182,6 +182,15 @@ impl Dialer {
                 Ok(path) => Ok(path),
                 Err(_) => quic.await,
             },
+        }
+    }
+
+    /// Closes all QUIC connections, and waits until their brokers have been told.
+    pub(crate) async fn close(&self) {
+        let endpoints: Vec<Endpoint> = self.endpoints.lock().iter().flatten().cloned().collect();
+        for endpoint in endpoints {
+            endpoint.close(VarInt::from_u32(0), b"bye");
+            let _ = tokio::time::timeout(END_GRACE, endpoint.wait_idle()).await;
         }
     }
 

@@ -337,13 +337,11 @@ impl Pump {
             {
                 number(&mut sent.pending, identity);
             }
-            if ack == Ack::None {
-                // Nothing else holds it back.
-                line.room().await;
-            }
             sent.waiting = line.publish(opened.handle, self.shard, ack, &sent.pending.bytes)?;
         }
         if ack == Ack::None {
+            // Nobody will say that it came: what can be known is that it was sent.
+            line.drained().await;
             for sent in self.under_way.drain(..) {
                 settle(shared, sent.pending, Ok(Placed { base: None }));
             }

@@ -123,12 +123,36 @@ fn packets_of_any_size_carry() {
                     records += batch.len();
                 }
             }
+            client.close().await;
         });
     }
 }
 
 fn code<T>(answer: Result<T, RequestError>) -> Option<Code> {
     answer.err().and_then(|error| error.code())
+}
+
+/// What was sent without acknowledgement before the client closed in good order is there.
+#[test]
+fn unacknowledged_records_arrive() {
+    over_both(|house, scheme| async move {
+        let client = house.client(scheme).await;
+        client.create_stream("quiet", memory(1)).await.unwrap();
+        let options = ProducerOptions { acknowledged: false, ..ProducerOptions::default() };
+        let producer = client.producer("quiet", options).await.unwrap();
+        let first = producer.publish(Record::new("0")).await.unwrap();
+        assert_eq!(first.offset, None);
+        for n in 1..2000u32 {
+            producer.send(Record::new(format!("{n}{}", "x".repeat(1000)))).await.unwrap();
+        }
+        producer.flush().await.unwrap();
+        client.close().await;
+        let other = house.client(scheme).await;
+        let end = other.offsets("quiet", None, Start::Latest).await.unwrap();
+        assert_eq!(end[0].offset, 2000);
+        other.close().await;
+        assert!(client.ping().await.is_err());
+    });
 }
 
 #[test]
