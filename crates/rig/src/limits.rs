@@ -106,6 +106,8 @@ pub const RECOVERY_GB_PER_S_MIN: f64 = 1.0;
 pub const PROCESS_MIB_MAX: f64 = 256.0;
 /// The share of the closed-loop rate at which latency is measured.
 pub const LATENCY_SHARE: f64 = 0.3;
+/// Records a second at most when latency is measured: the generator wakes for each, and must not be what is late.
+pub const LATENCY_RATE_MAX: f64 = 10_000.0;
 
 const _: () = assert!(LIST_ENTITIES <= SEEDED_ENTITIES);
 const _: () = assert!(SHAPE_CLIENTS <= CLIENTS && UPDATE_CLIENTS <= CLIENTS);

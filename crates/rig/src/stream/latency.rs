@@ -1,8 +1,9 @@
 //! The cell `latency`: how late a record is acknowledged and delivered when the server has time.
 //!
 //! First publishers that are always busy find out what the server can do; then records come at three tenths of that
-//! rate, evenly and whatever the server does, and each counts from when it was due. There are more connections than
-//! are ever in flight, so that a record waits for the server and not for the generator. The floor is offered the same.
+//! rate (but no faster than the generator can wake for each), evenly and whatever the server does, and each counts from
+//! when it was due. There are more connections than are usually in flight, so that a record waits for the server and
+//! not for the generator. The floor is offered the same.
 
 use trifid_stream_client::wire::spec::Durability;
 
@@ -60,7 +61,8 @@ async fn one_way(
     for round in 1..=bench.options.rounds {
         (bench.progress)(&format!("{name}, {}: round {round} of {}", via.side(), bench.options.rounds));
         let found = stage::once(bench, Side::Door(door, via), closed, &batch, Pace::Closed).await?;
-        let pace = Pace::Paced((found.window.rate() * limits::LATENCY_SHARE).max(1.0));
+        let rate = found.window.rate() * limits::LATENCY_SHARE;
+        let pace = Pace::Paced(rate.clamp(1.0, limits::LATENCY_RATE_MAX));
         if let Some(running) = floor {
             floors.push(stage::once(bench, Side::Floor(running), paced, &batch, pace).await?);
         }

@@ -59,8 +59,9 @@ pub(super) fn start(bench: &Bench<'_>, program: &Path, folder: &Path) -> Result<
     std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
     let settings = folder.join("nats.conf");
     let text = format!(
-        "listen: \"{}\"\nserver_name: bench\nmax_payload: 8MB\njetstream {{\n  store_dir: \"{}\"\n  sync_interval: always\n  \
-         max_memory_store: 2GB\n  max_file_store: 8GB\n}}\n",
+        "listen: \"{}\"\nserver_name: bench\nmax_payload: 8MB\n\
+         jetstream {{\n  store_dir: \"{}\"\n  sync_interval: always\n  max_memory_store: 2GB\n  \
+         max_file_store: 8GB\n}}\n",
         free_address()?,
         folder.display(),
     );
