@@ -1,9 +1,9 @@
 //! The cell `recovery`: how fast a log is read again after the process was killed.
 //!
-//! One stream of one segment, so that all of it has to be followed and checked; each start has a copy of the files, for
-//! a start leaves behind what spares the next one the reading. What counts are the bytes that the process has read, but
-//! no more than were published, over the time from its start until it says where it listens, with everything else that
-//! a start does. The files are in the page cache: what is measured is the scan, and not the disk.
+//! One stream, published in a few seconds; each start has a copy of the files, for a start leaves behind what spares the
+//! next one the reading. What counts are the bytes that the process has read, but no more than were published, over the
+//! time from its start until it says where it listens, with everything else that a start does: what a server need not
+//! read does not count. The files are in the page cache: what is measured is the scan, and not the disk.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,8 +28,6 @@ use crate::verdict::{Bound, Target};
 const STREAM: &str = "bench.recovery";
 const SHAPE: Shape = Shape { records: 64, bytes: 4096 };
 const PUBLISHERS: usize = 4;
-/// Bytes of a segment: all fit into one.
-const SEGMENT: &str = "1536MiB";
 const KEPT_BYTES: u64 = 4 << 30;
 /// Starts, at most: each copies the log.
 const ROUNDS_MAX: usize = 3;
@@ -51,7 +49,7 @@ pub(super) async fn measure(bench: &mut Bench<'_>, findings: &mut Findings) -> R
         (bench.progress)(&format!("recovery: start {round}"));
         let copied = bench.directory.join(format!("{}-{round}", super::RECOVERY));
         copy(&folder, &copied).map_err(Error::file(&copied))?;
-        let door = start(bench, &copied)?;
+        let door = Door::start(bench, &copied, &[])?;
         let bytes = procfs::read_bytes(door.server.pid());
         let read_mb = bytes.map_err(Error::system("reading what the server has read"))? as f64 / 1e6;
         let ms = door.server.listened_after().as_secs_f64() * 1000.0;
@@ -85,14 +83,10 @@ pub(super) async fn measure(bench: &mut Bench<'_>, findings: &mut Findings) -> R
     Ok(())
 }
 
-fn start(bench: &Bench<'_>, folder: &Path) -> Result<Door, Error> {
-    Door::start(bench, folder, &[("stream.segment", SEGMENT.as_ref())])
-}
-
 /// Publishes until enough is there, and kills the server. Answers how long it took to start, in milliseconds, and how
 /// many records there are.
 async fn fill(bench: &Bench<'_>, folder: &Path) -> Result<(f64, f64), Error> {
-    let door = start(bench, folder)?;
+    let door = Door::start(bench, folder, &[])?;
     let empty_ms = door.server.listened_after().as_secs_f64() * 1000.0;
     door.create_keeping(STREAM, Durability::PERIODIC, KEPT_BYTES).await?;
     let batch = SHAPE.encoded();
