@@ -240,8 +240,8 @@ impl Client {
         Ok(Cache::new(Arc::clone(&self.pool), CacheName::new(name)?))
     }
 
-    /// Ends all connections in good order: what was sent is received, and the broker need not wait for who is gone. What
-    /// producers still have queued is lost: [flush](Producer::flush) them first.
+    /// Ends all connections in good order: what was sent is received, and the broker need not wait for who is
+    /// gone. What producers still have queued is lost: [flush](Producer::flush) them first.
     pub async fn close(&self) {
         self.pool.close().await;
     }

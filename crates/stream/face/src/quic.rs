@@ -132,7 +132,8 @@ impl Transports {
         listen: IpAddr,
     ) -> io::Result<Endpoint> {
         let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &tls.secret)));
-        // Quinn's own would not do: an endpoint takes the ids of all others for forged, and answers them with silence.
+        // Quinn's own would not do: an endpoint takes the ids of all others for forged, and answers them with
+        // silence.
         let worker = u8::try_from(worker).unwrap_or(u8::MAX);
         config.cid_generator(move || Box::new(Ids { worker }));
         // Without this clients would keep to Ethernet's packets.
