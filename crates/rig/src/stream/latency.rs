@@ -12,7 +12,7 @@ use super::door::{Door, Via};
 use super::floor::{self, Kind, Running};
 use super::rounds::{self, Round};
 use super::stage::{self, Publish, Side};
-use crate::args::Transport;
+use crate::args::{Mode, Transport};
 use crate::bench::Bench;
 use crate::cell::Load;
 use crate::error::Error;
@@ -21,9 +21,13 @@ use crate::limits;
 use crate::report::Findings;
 
 const SHAPE: Shape = Shape { records: 1, bytes: 4096 };
-/// Publishers that find out the rate, and connections of the paced load.
+/// Publishers that find out the rate.
 const BUSY: usize = 12;
-const PACED: usize = 64;
+
+/// Connections of the paced load.
+fn paced(mode: Mode) -> usize {
+    if mode == Mode::Smoke { 6 } else { 64 }
+}
 
 /// Measures and adds to the findings.
 pub(super) async fn measure(bench: &mut Bench<'_>, findings: &mut Findings) -> Result<(), Error> {
@@ -56,7 +60,7 @@ async fn one_way(
     findings: &mut Findings,
 ) -> Result<(), Error> {
     let (name, batch) = (closed.name, SHAPE.encoded());
-    let paced = Publish { clients: PACED, ..closed };
+    let paced = Publish { clients: paced(bench.options.mode), ..closed };
     let (mut mine, mut floors): (Vec<Round>, Vec<Round>) = Default::default();
     for round in 1..=bench.options.rounds {
         (bench.progress)(&format!("{name}, {}: round {round} of {}", via.side(), bench.options.rounds));
@@ -68,7 +72,7 @@ async fn one_way(
         }
         mine.push(stage::once(bench, Side::Delivering(door, via), paced, &batch, pace).await?);
     }
-    let load = Load { name, pace: "evenly paced", clients: PACED };
+    let load = Load { name, pace: "evenly paced", clients: paced.clients };
     findings.cells.extend(floor.map(|running| rounds::cell(load, running.server.name(), &floors)));
     findings.cells.push(rounds::cell(load, via.side(), &mine));
     Ok(())

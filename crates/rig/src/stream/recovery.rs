@@ -1,9 +1,9 @@
 //! The cell `recovery`: how fast a log is read again after the process was killed.
 //!
-//! One stream, published in a few seconds; each start has a copy of the files, for a start leaves behind what spares the
-//! next one the reading. What counts are the bytes that the process has read, but no more than were published, over the
-//! time from its start until it says where it listens, with everything else that a start does: what a server need not
-//! read does not count. The files are in the page cache: what is measured is the scan, and not the disk.
+//! One stream, published in a few seconds; each start has a copy of the files, for a start leaves behind what spares
+//! the next one the reading. What counts are the bytes that the process has read, but no more than were published, over
+//! the time from its start until it says where it listens, with everything else that a start does: what a server need
+//! not read does not count. The files are in the page cache: what is measured is the scan, and not the disk.
 
 use std::collections::BTreeMap;
 use std::path::Path;
