@@ -129,7 +129,10 @@ pub fn open_parquet(name: &str, bytes: Bytes) -> Result<Input, StoreError> {
 }
 
 fn parquet_table(source: impl ChunkReader + 'static) -> Result<Box<dyn TableReader>, ReadError> {
-    parquet_rows(ParquetRecordBatchReaderBuilder::try_new(source).map_err(|error| damaged(&error))?, BATCH_ROWS)
+    parquet_rows(
+        ParquetRecordBatchReaderBuilder::try_new(source).map_err(|error| damaged(&error))?,
+        BATCH_ROWS,
+    )
 }
 
 /// The rows of a Parquet file, so many at a time.
@@ -141,7 +144,8 @@ pub(super) fn parquet_rows<S: ChunkReader + 'static>(
     let (places, fields): (Vec<usize>, Vec<Field>) = fields.into_iter().unzip();
     let types = fields.iter().map(|field| field.ty).collect();
     let mask = parquet::arrow::ProjectionMask::roots(builder.parquet_schema(), places);
-    let reader = builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(|error| damaged(&error))?;
+    let reader =
+        builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(|error| damaged(&error))?;
     Ok(Box::new(ParquetTable { fields: fields.into(), types, reader, rows: 0 }))
 }
 
