@@ -4,7 +4,7 @@
 //! clippy and rustdoc share the checked dependencies, the tests and doctests share the built ones. There is
 //! one profile, `dev`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,7 @@ const STEPS: &[Step] = &[
     Step { name: "documentation", run: documentation },
     Step { name: "tests", run: tests },
     Step { name: "doctests", run: doctests },
+    Step { name: "interleavings", run: interleavings },
 ];
 
 /// Runs the steps in order and stops at the first that fails.
@@ -73,7 +74,7 @@ fn clippy(root: &Path) -> anyhow::Result<()> {
 /// the packages whose features really change are checked again.
 fn features(root: &Path) -> anyhow::Result<()> {
     let bare: &[&str] = &["check", "--quiet", "--workspace", "--locked", "--no-default-features"];
-    for features in ["", "trifid/context", "trifid/archive", "trifid/rig"] {
+    for features in ["", "trifid/context", "trifid/stream", "trifid/archive", "trifid/rig"] {
         cargo(root, &[bare, &["--features", features]])?;
     }
     Ok(())
@@ -94,6 +95,15 @@ fn tests(root: &Path) -> anyhow::Result<()> {
 
 fn doctests(root: &Path) -> anyhow::Result<()> {
     cargo(root, &[&["test", "--quiet", "--doc"], ALL])
+}
+
+/// The log's commit path under every order of its threads. It is optimised, or it would take minutes; so it has a
+/// folder of its own.
+fn interleavings(root: &Path) -> anyhow::Result<()> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let mut command = cargo_command(root, &[&["run", "--quiet", "--release", "--locked", "--manifest-path"]]);
+    command.arg(root.join("crates/base/log/loom/Cargo.toml"));
+    finish(command.arg("--target-dir").arg(target.join("loom")))
 }
 
 /// Makes sure of a component of the toolchain, which a minimal installation leaves out.

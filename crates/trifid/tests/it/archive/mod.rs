@@ -27,7 +27,7 @@ fn encoded(value: &str) -> String {
 fn post(serving: &Serving, target: &str, form: &[(&str, &str)]) -> Answer {
     let pairs: Vec<String> = form.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
     let headers = "Content-Type: application/x-www-form-urlencoded\r\n";
-    serving.request("POST", target, headers, &pairs.join("&"))
+    serving.request("POST", target, headers, pairs.join("&"))
 }
 
 /// The rows of a query as lines of CSV, without the header.

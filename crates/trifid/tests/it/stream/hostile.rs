@@ -95,7 +95,7 @@ fn noise_at_the_native_port_harms_nobody() {
         for _ in 0..500 {
             // The first byte of a long header, now and then, so that more than the outermost check is met.
             let mut bytes = chance.bytes(1400);
-            bytes[0] |= if chance.next() % 2 == 0 { 0xc0 } else { 0 };
+            bytes[0] |= if chance.next().is_multiple_of(2) { 0xc0 } else { 0 };
             socket.send_to(&bytes, door.native).unwrap();
         }
     });

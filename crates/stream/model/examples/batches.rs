@@ -1,6 +1,6 @@
 //! How fast record batches and frames are read, checked and built on this machine, beside the least that could be done.
 //!
-//! `cargo run --release -p trifid-stream-model --features compression --example throughput`
+//! `cargo run --release -p trifid-stream-model --features compression --example batches`
 
 use std::hint::black_box;
 use std::io::{self, Write as _};
