@@ -9,7 +9,7 @@
 //! The committed offsets of a group are one thing, whichever its members speak; at one time they all speak
 //! the same. A committed offset belongs to the stream that it was made for: a stream of the same name that is
 //! made later begins anew. A group is forgotten when it is deleted, or nobody asked for it in
-//! [`IDLE_GROUP_MS`](limits::IDLE_GROUP_MS).
+//! [`IDLE_GROUP_MS`].
 //!
 //! Locks are taken in the order work, group, table, and nobody is woken under them except by a pull's own
 //! queue.
