@@ -12,7 +12,6 @@ use crate::producers::Refusal;
 
 /// Why a broker did not open.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum OpenError {
     /// The data directory, or one of its logs.
     #[error("the streams' data directory does not open")]
@@ -67,7 +66,6 @@ pub enum OpenError {
 
 /// Why a stream was not made or changed.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum CreateError {
     /// There is one of this name.
     #[error("the stream exists")]
@@ -113,7 +111,6 @@ pub enum CreateError {
 
 /// Why a stream was not deleted.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DeleteError {
     /// There is none of this name.
     #[error("the stream does not exist")]
@@ -139,7 +136,6 @@ pub struct UnknownStream;
 
 /// Why a publish was refused; nothing of it is in the stream.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PublishError {
     /// Too much is under way, or a subscriber that may lose nothing is not done; try again.
     #[error("overloaded; try again in {retry_after_ms} ms")]
@@ -207,7 +203,6 @@ impl From<Refusal> for PublishError {
 
 /// Why a publish that was taken is not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum CommitFailure {
     /// The disk is full; the batch (of several, the last at least) is not in the stream and never will be.
     #[error("no space left on the disk")]
@@ -232,7 +227,6 @@ impl From<CommitError> for CommitFailure {
 
 /// Why nothing can be read from an offset.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum FetchError {
     /// The records there are gone.
     #[error("the shard begins at {first}")]

@@ -6,7 +6,6 @@ use trifid_stream_model::spec::SpecError;
 
 /// Why a cache did not do something. Nothing of it was done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum CacheError {
     /// Empty, or longer than allowed.
     #[error("a key of {bytes} bytes; between 1 and {limit} are allowed")]
@@ -60,7 +59,6 @@ pub enum CacheError {
 
 /// Why a cache was not made or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum CacheCreateError {
     /// There is one of this name that is made differently.
     #[error("the cache exists, and is made differently")]

@@ -4,7 +4,6 @@ use trifid_stream_model::names::{GroupName, StreamName};
 
 /// Why something was not done for a group.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum GroupError {
     /// There is none of this name.
     #[error("the group does not exist")]

@@ -23,7 +23,6 @@ pub(crate) fn publish(error: &PublishError) -> ResponseError {
         PublishError::Deleted => ResponseError::UnknownTopicOrPartition,
         PublishError::ShuttingDown => ResponseError::NotLeaderOrFollower,
         PublishError::Invalid(error) => batch(error),
-        _ => ResponseError::UnknownServerError,
     }
 }
 
@@ -58,7 +57,6 @@ pub(crate) fn commit(failure: CommitFailure) -> ResponseError {
     match failure {
         CommitFailure::NoSpace | CommitFailure::Failed => ResponseError::KafkaStorageError,
         CommitFailure::Deleted => ResponseError::UnknownTopicOrPartition,
-        _ => ResponseError::UnknownServerError,
     }
 }
 
@@ -68,7 +66,6 @@ pub(crate) fn fetch(error: &FetchError) -> ResponseError {
         FetchError::TooOld { .. } | FetchError::InFuture { .. } => ResponseError::OffsetOutOfRange,
         FetchError::Damaged { .. } | FetchError::Io(_) => ResponseError::KafkaStorageError,
         FetchError::Gone => ResponseError::UnknownTopicOrPartition,
-        _ => ResponseError::UnknownServerError,
     }
 }
 
@@ -84,7 +81,6 @@ pub(crate) fn create(error: &CreateError) -> ResponseError {
         CreateError::Reserved => ResponseError::InvalidTopicException,
         CreateError::NoSpace | CreateError::Failed => ResponseError::KafkaStorageError,
         CreateError::ShuttingDown => ResponseError::NotController,
-        _ => ResponseError::UnknownServerError,
     }
 }
 
@@ -103,7 +99,6 @@ pub(crate) fn delete(error: &DeleteError) -> ResponseError {
         DeleteError::Reserved => ResponseError::InvalidTopicException,
         DeleteError::NoSpace | DeleteError::Failed => ResponseError::KafkaStorageError,
         DeleteError::ShuttingDown => ResponseError::NotController,
-        _ => ResponseError::UnknownServerError,
     }
 }
 
@@ -120,7 +115,6 @@ pub(crate) fn classic(error: &ClassicError) -> ResponseError {
         ClassicError::InvalidSessionTimeout { .. } => ResponseError::InvalidSessionTimeout,
         ClassicError::TooLarge { .. } => ResponseError::InvalidRequest,
         ClassicError::NotAvailable => ResponseError::CoordinatorNotAvailable,
-        _ => ResponseError::UnknownServerError,
     }
 }
 
@@ -139,7 +133,6 @@ pub(crate) fn group(error: &GroupError) -> ResponseError {
         GroupError::TooMany { .. } | GroupError::Overloaded { .. } => ResponseError::CoordinatorNotAvailable,
         GroupError::NoSpace | GroupError::Failed => ResponseError::KafkaStorageError,
         GroupError::ShuttingDown => ResponseError::NotCoordinator,
-        _ => ResponseError::UnknownServerError,
     }
 }
 

@@ -5,7 +5,6 @@ use trifid_stream_model::names::GroupName;
 
 /// Why a classic member is refused; each case is one error code of Kafka's protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ClassicError {
     /// UNKNOWN_MEMBER_ID: it was expelled, or never there.
     #[error("the member is not in the group")]
