@@ -5,17 +5,14 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes};
-use rustls::pki_types::{CertificateDer, ServerName};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use trifid_stream_client::wire::frame::{
-    Ack, Capabilities, Code, Decoder, Frame, PREFACE_LEN, Policy, Preface, Refusal, Reply, Request, Start,
-    publish_head, request,
+    ALPN, Ack, Capabilities, Code, Decoder, Frame, PREFACE_LEN, Policy, Preface, Refusal, Reply, Request,
+    Start, publish_head, request,
 };
 use trifid_stream_client::{CacheName, StreamName};
 
@@ -23,8 +20,6 @@ use super::batch::{Follower, Met};
 use super::tls;
 use crate::args::Transport;
 
-/// The protocol's name in the TLS handshake.
-const ALPN: &[u8] = b"trifid-stream/1";
 /// The largest frame that is taken, in bytes.
 const FRAME_BYTES_MAX: u32 = 16 << 20;
 /// Bytes that are read at a time.
@@ -36,19 +31,10 @@ const CREDIT_PIECE_BYTES: u64 = 1 << 20;
 /// The id of what a connection asks again and again.
 const REQUEST_ID: u32 = 3;
 
-/// The reading end of a connection.
-type Reader = Box<dyn AsyncRead + Unpin>;
-/// The writing end.
-type Writer = Box<dyn AsyncWrite + Unpin>;
-type Ends = (Reader, Writer, Option<(quinn::Endpoint, quinn::Connection)>);
-
 /// A connection that was greeted.
 pub(super) struct Line {
-    read: Reader,
-    write: Writer,
+    ends: tls::Ends,
     decoder: Decoder,
-    /// Lives as long as its connections.
-    _endpoint: Option<(quinn::Endpoint, quinn::Connection)>,
 }
 
 /// Where the door is, and whom to trust.
@@ -61,39 +47,16 @@ pub(super) struct Door {
 impl Door {
     /// Connects, and is greeted.
     pub(super) async fn connect(&self, transport: Transport) -> io::Result<Line> {
-        let (read, write, endpoint) = match transport {
-            Transport::Tls => self.over_tls().await?,
-            Transport::Quic => self.over_quic().await?,
-        };
-        let decoder = Decoder::with_max(FRAME_BYTES_MAX as usize);
-        let mut line = Line { read, write, decoder, _endpoint: endpoint };
+        let ends = tls::dial(transport, self.address, &self.certificate, ALPN).await?;
+        let mut line = Line { ends, decoder: Decoder::with_max(FRAME_BYTES_MAX as usize) };
         line.greet().await?;
         Ok(line)
-    }
-
-    async fn over_tls(&self) -> io::Result<Ends> {
-        let socket = TcpStream::connect(self.address).await?;
-        socket.set_nodelay(true)?;
-        let config = tls::client(&self.certificate, ALPN).map_err(io::Error::other)?;
-        let name = ServerName::try_from(tls::NAME).map_err(io::Error::other)?;
-        let socket = BufReader::with_capacity(READ_BYTES, socket);
-        let stream = TlsConnector::from(Arc::new(config)).connect(name, socket).await?;
-        let (read, write) = tokio::io::split(stream);
-        Ok((Box::new(read), Box::new(write), None))
-    }
-
-    async fn over_quic(&self) -> io::Result<Ends> {
-        let endpoint = tls::quic_client(&self.certificate, ALPN).map_err(io::Error::other)?;
-        let connecting = endpoint.connect(self.address, tls::NAME).map_err(io::Error::other)?;
-        let connection = connecting.await?;
-        let (write, read) = connection.open_bi().await?;
-        Ok((Box::new(read), Box::new(write), Some((endpoint, connection))))
     }
 }
 
 impl Line {
     async fn greet(&mut self) -> io::Result<()> {
-        self.write.write_all(&Preface::new(Capabilities::ALL).encode()).await?;
+        self.ends.write.write_all(&Preface::new(Capabilities::ALL).encode()).await?;
         let hello = request::Hello {
             token: None,
             tenant: None,
@@ -118,8 +81,8 @@ impl Line {
     }
 
     async fn send_bytes(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.write.write_all(frame).await?;
-        self.write.flush().await
+        self.ends.write.write_all(frame).await?;
+        self.ends.write.flush().await
     }
 
     /// Asks, and waits for the answer.
@@ -154,7 +117,7 @@ impl Line {
         let wanted = READ_BYTES.max(self.decoder.missing());
         let buffer = self.decoder.buffer();
         buffer.reserve(wanted);
-        match self.read.read_buf(&mut buffer.limit(wanted)).await? {
+        match self.ends.read.read_buf(&mut buffer.limit(wanted)).await? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             _ => Ok(()),
         }

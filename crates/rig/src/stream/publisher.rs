@@ -2,13 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use rustls::pki_types::{CertificateDer, ServerName};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::batch::Met;
 use super::frames::{self, HEAD_BYTES};
@@ -76,17 +73,11 @@ impl Subscriber {
     }
 }
 
-type Reader = Box<dyn AsyncRead + Unpin>;
-type Writer = Box<dyn AsyncWrite + Unpin>;
-
 /// A connection to a floor.
 pub(super) struct Frames {
-    read: Reader,
-    write: Writer,
+    ends: tls::Ends,
     frame: Vec<u8>,
     answer: Vec<u8>,
-    /// Lives as long as its connections.
-    _endpoint: Option<(quinn::Endpoint, quinn::Connection)>,
 }
 
 /// Where a floor is, and whom to trust.
@@ -103,39 +94,17 @@ impl Floor {
     pub(super) async fn connect(&self, number: u32, payload: &[u8]) -> Result<Publisher, Error> {
         let frame = frames::frame(number, payload);
         let answer = vec![0; if self.echoes { frame.len() } else { HEAD_BYTES }];
-        let connected = match self.transport {
-            Transport::Tls => self.over_tls().await,
-            Transport::Quic => self.over_quic().await,
-        };
-        let (read, write, endpoint) =
-            connected.map_err(|source| Error::Connection { name: "the floor", source })?;
-        Ok(Publisher::Floor(Frames { read, write, frame, answer, _endpoint: endpoint }))
-    }
-
-    async fn over_tls(&self) -> io::Result<(Reader, Writer, Option<(quinn::Endpoint, quinn::Connection)>)> {
-        let socket = TcpStream::connect(self.address).await?;
-        socket.set_nodelay(true)?;
-        let config = tls::client(&self.certificate, tls::ALPN).map_err(io::Error::other)?;
-        let name = ServerName::try_from(tls::NAME).map_err(io::Error::other)?;
-        let stream = TlsConnector::from(Arc::new(config)).connect(name, socket).await?;
-        let (read, write) = tokio::io::split(stream);
-        Ok((Box::new(read), Box::new(write), None))
-    }
-
-    async fn over_quic(&self) -> io::Result<(Reader, Writer, Option<(quinn::Endpoint, quinn::Connection)>)> {
-        let endpoint = tls::quic_client(&self.certificate, tls::ALPN).map_err(io::Error::other)?;
-        let connecting = endpoint.connect(self.address, tls::NAME).map_err(io::Error::other)?;
-        let connection = connecting.await?;
-        let (write, read) = connection.open_bi().await?;
-        Ok((Box::new(read), Box::new(write), Some((endpoint, connection))))
+        let dialed = tls::dial(self.transport, self.address, &self.certificate, tls::ALPN).await;
+        let ends = dialed.map_err(|source| Error::Connection { name: "the floor", source })?;
+        Ok(Publisher::Floor(Frames { ends, frame, answer }))
     }
 }
 
 impl Frames {
     async fn publish(&mut self) -> io::Result<()> {
-        self.write.write_all(&self.frame).await?;
-        self.write.flush().await?;
-        self.read.read_exact(&mut self.answer).await?;
+        self.ends.write.write_all(&self.frame).await?;
+        self.ends.write.flush().await?;
+        self.ends.read.read_exact(&mut self.answer).await?;
         if self.answer[4..8] == self.frame[4..8] { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 }

@@ -7,14 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use super::echo;
+use crate::args::Transport;
 use crate::error::Error;
 
 /// What a floor's certificate is for.
-pub(super) const NAME: &str = "localhost";
+const NAME: &str = "localhost";
 /// The protocol of the floors' frames.
 pub(super) const ALPN: &[u8] = b"trifid-floor/1";
 /// Bytes of a packet: QUIC on a loopback interface need not be cut as the Internet cuts it, and ten of these are what
@@ -26,6 +30,8 @@ const MTU_BYTES_MAX: u16 = 8900;
 const ACK_EVERY: (u32, Duration) = (10, Duration::from_millis(5));
 /// Bytes of kernel memory of a UDP socket in each direction.
 const UDP_BUFFER_BYTES: usize = 4 << 20;
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 256 << 10;
 /// Bytes that one stream may have in flight.
 const WINDOW_BYTES: u32 = 8 << 20;
 const IDLE: Duration = Duration::from_secs(30);
@@ -66,7 +72,7 @@ impl Identity {
 }
 
 /// A client that trusts one certificate and speaks one protocol.
-pub(super) fn client(trusted: &CertificateDer<'static>, alpn: &[u8]) -> Result<ClientConfig, Error> {
+fn client(trusted: &CertificateDer<'static>, alpn: &[u8]) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
     roots
         .add(trusted.clone())
@@ -78,8 +84,48 @@ pub(super) fn client(trusted: &CertificateDer<'static>, alpn: &[u8]) -> Result<C
     Ok(config)
 }
 
+/// Both directions of a connection, whatever carries it.
+pub(super) struct Ends {
+    pub(super) read: Box<dyn AsyncRead + Unpin>,
+    pub(super) write: Box<dyn AsyncWrite + Unpin>,
+    /// Lives as long as its connections.
+    _endpoint: Option<(quinn::Endpoint, quinn::Connection)>,
+}
+
+/// Connects to whoever has this certificate.
+pub(super) async fn dial(
+    transport: Transport,
+    address: SocketAddr,
+    trusted: &CertificateDer<'static>,
+    alpn: &[u8],
+) -> io::Result<Ends> {
+    match transport {
+        Transport::Tls => over_tls(address, trusted, alpn).await,
+        Transport::Quic => over_quic(address, trusted, alpn).await,
+    }
+}
+
+async fn over_tls(address: SocketAddr, trusted: &CertificateDer<'static>, alpn: &[u8]) -> io::Result<Ends> {
+    let socket = TcpStream::connect(address).await?;
+    socket.set_nodelay(true)?;
+    let config = client(trusted, alpn).map_err(io::Error::other)?;
+    let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
+    // Rustls reads four kibibytes at a time: from this buffer, not from the kernel.
+    let socket = BufReader::with_capacity(READ_BYTES, socket);
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, socket).await?;
+    let (read, write) = tokio::io::split(stream);
+    Ok(Ends { read: Box::new(read), write: Box::new(write), _endpoint: None })
+}
+
+async fn over_quic(address: SocketAddr, trusted: &CertificateDer<'static>, alpn: &[u8]) -> io::Result<Ends> {
+    let endpoint = quic_client(trusted, alpn).map_err(io::Error::other)?;
+    let connection = endpoint.connect(address, NAME).map_err(io::Error::other)?.await?;
+    let (write, read) = connection.open_bi().await?;
+    Ok(Ends { read: Box::new(read), write: Box::new(write), _endpoint: Some((endpoint, connection)) })
+}
+
 /// The end of a client's QUIC connections, on a socket of its own.
-pub(super) fn quic_client(trusted: &CertificateDer<'static>, alpn: &[u8]) -> Result<quinn::Endpoint, Error> {
+fn quic_client(trusted: &CertificateDer<'static>, alpn: &[u8]) -> Result<quinn::Endpoint, Error> {
     let crypto = QuicClientConfig::try_from(client(trusted, alpn)?)
         .map_err(|error| Error::Options(format!("QUIC's cipher suites: {error}")))?;
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));

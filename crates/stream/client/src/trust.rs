@@ -16,9 +16,7 @@ use rustls::{
 };
 use rustls_pki_types::pem::{self, PemObject as _};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-
-/// The protocol's name in the TLS handshake.
-pub(crate) const ALPN: &[u8] = b"trifid-stream/1";
+use trifid_stream_model::frame::ALPN;
 
 /// Where a broker's data directory keeps its development certificate.
 const DEVELOPMENT: &str = "tls/certificate.pem";

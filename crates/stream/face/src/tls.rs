@@ -24,8 +24,7 @@ use ::ring::hmac;
 
 use crate::development::{self, DevelopmentError};
 
-/// The protocol's name in the TLS handshake.
-pub const ALPN: &[u8] = b"trifid-stream/1";
+pub use trifid_stream_model::frame::ALPN;
 
 /// Why certificate and key cannot be used.
 #[derive(Debug, thiserror::Error)]
