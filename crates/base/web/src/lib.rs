@@ -40,6 +40,7 @@ mod request;
 pub mod router;
 mod server;
 mod tls;
+pub mod workers;
 
 pub use auth::{Principal, Role, TenantScope, Tokens};
 pub use body::{Body, BodyError, BodySender, Gone, Slot};

@@ -1,18 +1,16 @@
 //! The server: sockets bound, a thread a worker, and the way out.
 
-use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::watch;
 use trifid_base_runtime::Shutdown;
-use trifid_base_runtime::shutdown::Reason;
 use trifid_base_web::metrics::Exposition;
+use trifid_base_web::workers::{self, Panicked, Workers};
 use trifid_base_web::{HealthSource, Tokens};
 use trifid_stream_engine::Broker;
 
@@ -178,10 +176,8 @@ impl Server {
 
     /// Blocks until the server has drained.
     pub fn join(self) -> Result<(), WorkerPanic> {
-        let ends = self.workers.into_iter().enumerate().map(|(worker, thread)| {
-            thread.join().map_err(|panic| WorkerPanic { worker, message: message(&*panic) })
-        });
-        ends.collect::<Vec<_>>().into_iter().collect()
+        let joined = workers::join(self.workers);
+        joined.map_err(|Panicked { index, message }| WorkerPanic { worker: index, message })
     }
 }
 
@@ -237,68 +233,25 @@ impl HealthSource for Report {
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
-}
+/// A page that is still being read from a slow disk must not hold up the end.
+const WORKERS: Workers = Workers {
+    name: "stream",
+    task: "stream worker",
+    blocking_threads: Some(BLOCKING_THREADS_MAX),
+    leaves_blocking: true,
+};
 
 /// Starts a worker's thread, and returns when it listens.
 fn start(
-    index: usize,
+    worker: usize,
     sockets: Sockets,
     shared: Arc<Shared>,
     shutdown: Shutdown,
 ) -> Result<JoinHandle<()>, ServeError> {
-    let failed = |source| ServeError::Worker { worker: index, source };
-    let (ready, started) = mpsc::sync_channel(1);
-    let thread = thread::Builder::new()
-        .name(format!("stream-{index}"))
-        .spawn(move || run(index, sockets, shared, shutdown, &ready))
-        .map_err(failed)?;
-    // The thread says how its start went, or dies before it can.
-    started.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())).map_err(failed)?;
-    Ok(thread)
-}
-
-fn run(
-    index: usize,
-    sockets: Sockets,
-    shared: Arc<Shared>,
-    shutdown: Shutdown,
-    ready: &mpsc::SyncSender<io::Result<()>>,
-) {
-    let _fall = Fall(shutdown.clone());
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return drop(ready.send(Err(error))),
+    let until = shutdown.clone();
+    let begin = move || {
+        let (worker, listeners) = Worker::new(worker, sockets, shared)?;
+        Ok(worker.run(listeners, until))
     };
-    runtime.block_on(async {
-        match Worker::new(index, sockets, shared) {
-            Ok((worker, listeners)) => {
-                let _ = ready.send(Ok(()));
-                worker.run(listeners, shutdown).await;
-            }
-            Err(error) => drop(ready.send(Err(error))),
-        }
-    });
-    // A page that is still being read from a slow disk must not hold up the end.
-    runtime.shutdown_background();
-}
-
-/// A worker that falls takes the server down in good order: the others drain, and [`Server::join`] says why.
-struct Fall(Shutdown);
-
-impl Drop for Fall {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.trigger(Reason::Task("stream worker"));
-        }
-    }
-}
-
-fn runtime() -> io::Result<LocalRuntime> {
-    Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS_MAX)
-        .build_local(LocalOptions::default())
+    WORKERS.start(worker, shutdown, begin).map_err(|source| ServeError::Worker { worker, source })
 }

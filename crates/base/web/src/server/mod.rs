@@ -12,15 +12,11 @@ mod watch;
 mod wire;
 mod wording;
 
-use std::any::Any;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
-use trifid_base_runtime::shutdown::Reason;
 use trifid_base_runtime::{Entropy as _, Shutdown, SystemEntropy};
 
 use self::core::Core;
@@ -30,6 +26,7 @@ use crate::face::Mount;
 use crate::health::HealthSource;
 use crate::options::Resolved;
 use crate::tls::TlsError;
+use crate::workers::{self, Panicked, Workers};
 
 pub use self::listen::bind;
 
@@ -126,16 +123,9 @@ impl Server {
 
     /// Blocks until the server has drained.
     pub fn join(self) -> Result<(), CorePanic> {
-        let ends = self.cores.into_iter().enumerate().map(|(core, thread)| {
-            thread.join().map_err(|panic| CorePanic { core, message: message(&*panic) })
-        });
-        ends.collect::<Vec<_>>().into_iter().collect()
+        let joined = workers::join(self.cores);
+        joined.map_err(|Panicked { index, message }| CorePanic { core: index, message })
     }
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 /// Reads tokens and certificates again, as SIGHUP asks. Cheap to clone.
@@ -161,58 +151,17 @@ impl Reload {
     }
 }
 
+/// Requests wait for no disk on these threads.
+const CORES: Workers = Workers { name: "core", task: "core", blocking_threads: None, leaves_blocking: false };
+
 /// Starts a core's thread, and returns when it listens.
 fn start(
-    index: usize,
+    core: usize,
     listener: TcpListener,
     shared: Arc<Shared>,
     shutdown: Shutdown,
 ) -> Result<JoinHandle<()>, ServeError> {
-    let failed = |source| ServeError::Core { core: index, source };
-    let (ready, started) = mpsc::sync_channel(1);
-    let thread = thread::Builder::new()
-        .name(format!("core-{index}"))
-        .spawn(move || run(index, listener, shared, shutdown, &ready))
-        .map_err(failed)?;
-    // The thread says how its start went, or dies before it can.
-    started.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())).map_err(failed)?;
-    Ok(thread)
-}
-
-fn run(
-    index: usize,
-    listener: TcpListener,
-    shared: Arc<Shared>,
-    shutdown: Shutdown,
-    ready: &mpsc::SyncSender<io::Result<()>>,
-) {
-    let _fall = Fall(shutdown.clone());
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return drop(ready.send(Err(error))),
-    };
-    runtime.block_on(async {
-        match core::register(listener) {
-            Ok(listener) => {
-                let _ = ready.send(Ok(()));
-                Core::new(index, shared).run(listener, shutdown).await;
-            }
-            Err(error) => drop(ready.send(Err(error))),
-        }
-    });
-}
-
-/// A core that falls takes the server down in good order: the others drain, and [`Server::join`] says why.
-struct Fall(Shutdown);
-
-impl Drop for Fall {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.trigger(Reason::Task("core"));
-        }
-    }
-}
-
-fn runtime() -> io::Result<LocalRuntime> {
-    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
+    let until = shutdown.clone();
+    let begin = move || Ok(Core::new(core, shared).run(self::core::register(listener)?, until));
+    CORES.start(core, shutdown, begin).map_err(|source| ServeError::Core { core, source })
 }

@@ -7,17 +7,14 @@ mod stats;
 mod watch;
 mod worker;
 
-use std::any::Any;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use tokio::net::TcpListener as TokioListener;
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use trifid_base_runtime::Shutdown;
-use trifid_base_runtime::shutdown::Reason;
+use trifid_base_web::workers::{self, Panicked, Workers};
 use trifid_base_web::{Tokens, bind};
 use trifid_stream_engine::Broker;
 
@@ -121,73 +118,27 @@ impl Server {
 
     /// Blocks until the server has drained.
     pub fn join(self) -> Result<(), WorkerPanic> {
-        let ends = self.workers.into_iter().enumerate().map(|(worker, thread)| {
-            thread.join().map_err(|panic| WorkerPanic { worker, message: message(&*panic) })
-        });
-        ends.collect::<Vec<_>>().into_iter().collect()
+        let joined = workers::join(self.workers);
+        joined.map_err(|Panicked { index, message }| WorkerPanic { worker: index, message })
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
-}
+/// Pages of the disk are read beside the workers; one that is under way is waited for.
+const WORKERS: Workers = Workers {
+    name: "kafka",
+    task: "kafka",
+    blocking_threads: Some(BLOCKING_THREADS_MAX),
+    leaves_blocking: false,
+};
 
 /// Starts a worker's thread, and returns when it listens.
 fn start(
-    index: usize,
+    worker: usize,
     listener: TcpListener,
     shared: Arc<Shared>,
     shutdown: Shutdown,
 ) -> Result<JoinHandle<()>, ServeError> {
-    let failed = |source| ServeError::Worker { worker: index, source };
-    let (ready, started) = mpsc::sync_channel(1);
-    let thread = thread::Builder::new()
-        .name(format!("kafka-{index}"))
-        .spawn(move || run(index, listener, shared, shutdown, &ready))
-        .map_err(failed)?;
-    // The thread says how its start went, or dies before it can.
-    started.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())).map_err(failed)?;
-    Ok(thread)
-}
-
-fn run(
-    index: usize,
-    listener: TcpListener,
-    shared: Arc<Shared>,
-    shutdown: Shutdown,
-    ready: &mpsc::SyncSender<io::Result<()>>,
-) {
-    let _fall = Fall(shutdown.clone());
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return drop(ready.send(Err(error))),
-    };
-    runtime.block_on(async {
-        match TokioListener::from_std(listener) {
-            Ok(listener) => {
-                let _ = ready.send(Ok(()));
-                Worker::new(index, shared).run(listener, shutdown).await;
-            }
-            Err(error) => drop(ready.send(Err(error))),
-        }
-    });
-}
-
-/// A worker that falls takes the server down in good order: the others drain, and [`Server::join`] says why.
-struct Fall(Shutdown);
-
-impl Drop for Fall {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.trigger(Reason::Task("kafka"));
-        }
-    }
-}
-
-fn runtime() -> io::Result<LocalRuntime> {
-    Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS_MAX)
-        .build_local(LocalOptions::default())
+    let until = shutdown.clone();
+    let begin = move || Ok(Worker::new(worker, shared).run(TokioListener::from_std(listener)?, until));
+    WORKERS.start(worker, shutdown, begin).map_err(|source| ServeError::Worker { worker, source })
 }
