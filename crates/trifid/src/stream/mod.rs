@@ -67,7 +67,8 @@ section! {
         auto_durability: Durability = "on-commit",
         /// How long a stream that is made so keeps records; 0 keeps them.
         auto_retention: Span = "0s",
-        /// A new segment of a shard's log is begun after so much.
+        /// A new segment of a shard's log is begun after so much; sooner where a stream keeps little or has many
+        /// shards.
         segment: Size = "64MiB",
         /// What may have been published and wait for its acknowledgement, in the whole process.
         inflight: Size = "64MiB",

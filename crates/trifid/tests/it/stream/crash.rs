@@ -40,7 +40,7 @@ fn what_was_acknowledged_survives_four_kills() {
 
 /// `cargo nextest run -p trifid --run-ignored all --no-capture fifty_kills`
 #[test]
-#[ignore = "a minute and a half; run by name"]
+#[ignore = "the short one runs always; run by name"]
 fn what_was_acknowledged_survives_fifty_kills() {
     println!("{}", killed(50));
 }
